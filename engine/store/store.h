@@ -1,0 +1,209 @@
+// Store: the engine's contract. Ordered keys and values on a block device, written in atomic batches, read at
+// snapshots. Everything above the engine (the filesystem, the tools) sees only this, engine/ring and engine/base.
+//
+// Threads: every call may be made from any executor, concurrently, unless it says otherwise. Calls that return a Task
+// may wait for the device; the Try… calls never wait, and are the hit path.
+// Limits: kKeyBytesMax, kValueBytesMax, kBatchBytesMax; beyond them kInvalidArgument.
+// Errors of reads: kCorruption, kDeviceError. Errors of writes: kNoSpace (the users' share of the device is full: only
+// batches that free space are taken), kReadOnly (opened so, or after a failed WAL or manifest write), kInvalidArgument.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/base/clock.h"
+#include "engine/base/logger.h"
+#include "engine/base/result.h"
+#include "engine/base/units.h"
+#include "engine/ring/executor.h"
+#include "engine/ring/task.h"
+
+namespace varve {
+
+class BlockDevice;
+
+inline constexpr size_t kKeyBytesMax = 1024;
+// A 1 MiB write request as one value would fit; the filesystem's chunks are far smaller.
+inline constexpr size_t kValueBytesMax = 1 * kMiB + 64 * kKiB;
+// A 1 MiB write with its metadata. Smaller than a WAL segment.
+inline constexpr size_t kBatchBytesMax = 2 * kMiB;
+
+// An ordered list of puts and deletes that take effect together or not at all. Not thread-safe.
+class WriteBatch {
+ public:
+  void Put(std::string_view key, std::string_view value);
+  void Delete(std::string_view key);
+  void Clear();
+
+  uint32_t count() const { return count_; }
+  // The size of all keys and values, and what a record of them costs in the log.
+  size_t bytes() const { return records_.size(); }
+  bool empty() const { return count_ == 0; }
+  // True when every record is a delete, or the caller says that the batch frees more than it writes: such batches are
+  // taken while the users' share of the device is full.
+  void MarkFreesSpace() { frees_space_ = true; }
+  bool frees_space() const { return frees_space_; }
+
+  // The encoded records: for each, a kind byte, the length-prefixed key and, for a put, the length-prefixed value
+  // (docs/on-disk/wal.md).
+  std::string_view records() const { return records_; }
+
+ private:
+  std::string records_;
+  uint32_t count_ = 0;
+  bool frees_space_ = false;
+};
+
+enum class Durability : uint8_t {
+  kInterval,  // durable within the commit interval
+  kDurable,   // durable, with everything before it, when the call ends
+};
+
+// A value that stays where it lies (memtable, cached block) as long as this object lives. Holding many of them
+// for long holds memory: copy what is to be kept.
+class PinnedValue {
+ public:
+  PinnedValue() = default;
+  PinnedValue(std::string_view bytes, std::shared_ptr<const void> owner) : bytes_(bytes), owner_(std::move(owner)) {}
+
+  std::string_view bytes() const { return bytes_; }
+
+ private:
+  std::string_view bytes_;
+  std::shared_ptr<const void> owner_;
+};
+
+// The state of the store at one moment. Released by destruction, from any thread, before the store is closed.
+class Snapshot {
+ public:
+  virtual ~Snapshot() = default;
+  virtual SequenceNumber sequence() const = 0;
+};
+
+struct ReadOptions {
+  // nullptr: the newest state.
+  const Snapshot* snapshot = nullptr;
+  // Bulk readers (scrub, backup) leave the block cache as it is.
+  bool fill_cache = true;
+};
+
+enum class [[nodiscard]] Step : uint8_t {
+  kDone,     // the move is complete: look at Valid()
+  kNeedsIo,  // co_await Load() completes it
+};
+
+// Walks keys in order at one snapshot, forward and backward. Made by one executor and used by one coroutine at a time.
+// Each move either completes at once or answers kNeedsIo; then `co_await Load()` completes it. Between a kNeedsIo and the
+// end of Load() nothing else may be called. key() and value() are valid until the next move.
+// After an error Valid() is false and status() says why.
+class StoreIterator {
+ public:
+  virtual ~StoreIterator() = default;
+
+  // To the first key at or after `key`.
+  virtual Step Seek(std::string_view key) = 0;
+  // To the last key at or before `key`.
+  virtual Step SeekForPrev(std::string_view key) = 0;
+  // Precondition of the next two: Valid().
+  virtual Step Next() = 0;
+  virtual Step Prev() = 0;
+  virtual Task<void> Load() = 0;
+
+  virtual bool Valid() const = 0;
+  virtual std::string_view key() const = 0;
+  virtual std::string_view value() const = 0;
+  virtual Status status() const = 0;
+};
+
+// What each technique of docs/design/techniques.md is called in options and statistics. All are off until their rooms
+// exist.
+struct Techniques {
+  bool block_merge = false;
+  bool append_merge = false;
+  bool sst_log = false;
+  bool compaction_buffer = false;
+  bool delete_aware = false;
+  bool monkey = false;
+};
+
+struct StoreOptions {
+  bool read_only = false;
+  size_t memtable_bytes = 64 * kMiB;
+  size_t block_cache_bytes = 256 * kMiB;
+  uint64_t commit_interval_nanos = 1'000'000'000;
+  uint64_t table_bytes = 64 * kMiB;
+  uint32_t level_ratio = 10;
+  uint64_t level1_bytes = 256 * kMiB;
+  uint32_t level0_tables_trigger = 4;
+  Techniques techniques;
+};
+
+struct StoreEnvironment {
+  BlockDevice& device;
+  const Clock& clock;
+  Logger& logger;
+  // Where flush, compaction and reclaim run, in the order of preference; at least one. They must be running their
+  // loops before Open is called and until Close has ended. In a tool or a simulation it is the caller's own.
+  std::vector<Executor*> background;
+  uint64_t seed = 0;
+};
+
+struct SpaceUsage {
+  uint64_t device_bytes = 0;
+  // What users may fill: the device without layout and reserve.
+  uint64_t usable_bytes = 0;
+  // Of usable_bytes, what live tables, log and manifest hold.
+  uint64_t used_bytes = 0;
+  uint64_t free_bytes() const { return usable_bytes > used_bytes ? usable_bytes - used_bytes : 0; }
+};
+
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  // The newest visible version of `key`. An engaged result is the answer (nullopt inside: no such key); a disengaged one
+  // says that the device must be asked: call Get.
+  using Lookup = Result<std::optional<PinnedValue>>;
+  virtual std::optional<Lookup> TryGet(std::string_view key, const ReadOptions& options) = 0;
+  // `key` must outlive the Task.
+  virtual Task<Lookup> Get(std::string_view key, ReadOptions options) = 0;
+  // An iterator without a snapshot in `options` takes one of its own. [lower, upper) bounds it; an empty `upper` is no
+  // bound. The iterator must be destroyed before the store is closed.
+  virtual std::unique_ptr<StoreIterator> NewIterator(std::string_view lower, std::string_view upper,
+                                                     ReadOptions options) = 0;
+  virtual std::shared_ptr<const Snapshot> GetSnapshot() = 0;
+
+  // Applies the batch: readable when the call ends; what survives a crash is always a prefix of the batches in the order
+  // of their application. TryWrite answers nullopt, having done nothing, when it would have to wait (for durability,
+  // memory or back-pressure): call Write.
+  virtual std::optional<Status> TryWrite(const WriteBatch& batch, Durability durability) = 0;
+  // `batch` must outlive the Task.
+  virtual Task<Status> Write(const WriteBatch& batch, Durability durability) = 0;
+  // Makes everything that was written before the call durable.
+  virtual Task<Status> Sync() = 0;
+
+  // Writes the memtable out and waits until no compaction is due. For tools, tests and benchmarks.
+  virtual Task<Status> Settle() = 0;
+  // Ends background work, makes everything durable, and leaves the store so that the next open has no log to replay.
+  // Idempotent. Nothing else may be running or called afterwards.
+  virtual Task<Status> Close() = 0;
+
+  virtual SpaceUsage space_usage() const = 0;
+  // A JSON object: bytes by purpose and level, amplifications, latencies as histograms, levels, cache, stalls
+  // (docs/operations.md names the fields).
+  virtual std::string StatisticsJson() const = 0;
+  // Set once writes are refused for good: why. Empty while the store is healthy.
+  virtual std::string read_only_reason() const = 0;
+};
+
+// Opens the store on a formatted device: superblock, manifest, log replay. `environment` must outlive the store.
+// Errors: kCorruption, kUnsupported (a feature this version does not know), kDeviceError. Unless read_only is
+// set, a new recovery epoch is on the device when this ends.
+Task<Result<std::unique_ptr<Store>>> OpenStore(StoreEnvironment environment, StoreOptions options);
+
+}  // namespace varve
