@@ -14,8 +14,12 @@ int64_t Nanos(clockid_t id) {
 
 }  // namespace
 
-uint64_t SystemClock::MonotonicNanos() const { return static_cast<uint64_t>(Nanos(CLOCK_MONOTONIC)); }
+uint64_t SystemClock::MonotonicNanos() const {
+  return static_cast<uint64_t>(Nanos(CLOCK_MONOTONIC));
+}
 
-int64_t SystemClock::WallNanos() const { return Nanos(CLOCK_REALTIME); }
+int64_t SystemClock::WallNanos() const {
+  return Nanos(CLOCK_REALTIME);
+}
 
 }  // namespace varve

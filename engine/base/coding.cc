@@ -31,9 +31,13 @@ void AppendLengthPrefixed(std::string& to, std::string_view bytes) {
   to.append(bytes);
 }
 
-void AppendBigEndian64(std::string& to, uint64_t n) { AppendFixed(to, __builtin_bswap64(n)); }
+void AppendBigEndian64(std::string& to, uint64_t n) {
+  AppendFixed(to, __builtin_bswap64(n));
+}
 
-uint64_t LoadBigEndian64(const char* from) { return __builtin_bswap64(LoadFixed<uint64_t>(from)); }
+uint64_t LoadBigEndian64(const char* from) {
+  return __builtin_bswap64(LoadFixed<uint64_t>(from));
+}
 
 std::optional<uint64_t> Decoder::Varint() {
   uint64_t n = 0;

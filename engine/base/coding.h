@@ -1,4 +1,5 @@
-// Integers as bytes: little-endian fixed width and LEB128 varints for records, big-endian for keys that must sort.
+// Integers as bytes: little-endian fixed width and LEB128 varints for records, big-endian for keys that must
+// sort.
 #pragma once
 
 #include <bit>
@@ -42,8 +43,8 @@ size_t VarintLength(uint64_t n);
 // Writes at most kVarintBytesMax bytes; returns the byte after the last.
 char* StoreVarint(char* to, uint64_t n);
 
-// Reads fields off the front of `input`. Each call returns nullopt, and consumes nothing, when the bytes do not
-// hold such a field: the input may come from a device.
+// Reads fields off the front of `input`. Each call returns nullopt, and consumes nothing, when the bytes do
+// not hold such a field: the input may come from a device.
 class Decoder {
  public:
   explicit Decoder(std::string_view input) : rest_(input) {}

@@ -1,5 +1,6 @@
-// Latencies and sizes, counted in buckets whose width grows with the value: eight buckets an octave, so a quantile
-// is at most 12.5% too large. Any thread may add; readers see counts that may lag each other by what is in flight.
+// Latencies and sizes, counted in buckets whose width grows with the value: eight buckets an octave, so a
+// quantile is at most 12.5% too large. Any thread may add; readers see counts that may lag each other by what
+// is in flight.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
-// How a version of a key is named inside the engine: the user's key, then eight bytes (little-endian) that hold
-// sequence number << 8 | record kind. Internal keys sort by user key ascending (bytewise), then by sequence number
-// descending: the newest version of a key comes first.
+// How a version of a key is named inside the engine: the user's key, then eight bytes (little-endian) that
+// hold sequence number << 8 | record kind. Internal keys sort by user key ascending (bytewise), then by
+// sequence number descending: the newest version of a key comes first.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ namespace varve {
 enum class RecordKind : uint8_t {
   kTombstone = 0,
   kValue = 1,
-  kRangeTombstone = 2,      // reserved: deletes [key, value); lives in a block of its own per segment
-  kLargeValuePointer = 3,   // reserved: the value names an extent that holds the user's value
+  kRangeTombstone = 2,     // reserved: deletes [key, value); lives in a block of its own per segment
+  kLargeValuePointer = 3,  // reserved: the value names an extent that holds the user's value
 };
 inline constexpr uint8_t kRecordKindMax = 3;
 // Sorts before every real record of the same user key and sequence number.
@@ -30,7 +30,8 @@ inline uint64_t PackTrailer(SequenceNumber sequence, RecordKind kind) {
   return sequence.value << 8 | static_cast<uint8_t>(kind);
 }
 
-inline void AppendInternalKey(std::string& to, std::string_view user_key, SequenceNumber sequence, RecordKind kind) {
+inline void AppendInternalKey(std::string& to, std::string_view user_key, SequenceNumber sequence,
+                              RecordKind kind) {
   to.append(user_key);
   AppendFixed(to, PackTrailer(sequence, kind));
 }
@@ -42,7 +43,9 @@ inline std::string_view UserKeyOf(std::string_view internal_key) {
 inline uint64_t TrailerOf(std::string_view internal_key) {
   return LoadFixed<uint64_t>(internal_key.data() + internal_key.size() - kTrailerBytes);
 }
-inline SequenceNumber SequenceOf(std::string_view internal_key) { return SequenceNumber(TrailerOf(internal_key) >> 8); }
+inline SequenceNumber SequenceOf(std::string_view internal_key) {
+  return SequenceNumber(TrailerOf(internal_key) >> 8);
+}
 inline RecordKind KindOf(std::string_view internal_key) {
   return static_cast<RecordKind>(TrailerOf(internal_key) & 0xff);
 }

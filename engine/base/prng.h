@@ -1,4 +1,5 @@
-// Seeded random numbers (xoshiro256**, Blackman and Vigna 2018; seeded by SplitMix64): the same on every machine.
+// Seeded random numbers (xoshiro256**, Blackman and Vigna 2018; seeded by SplitMix64): the same on every
+// machine.
 #pragma once
 
 #include <cstdint>

@@ -52,6 +52,8 @@ std::string_view ErrorCodeName(ErrorCode code) {
   return "unknown error";
 }
 
-std::string Error::ToString() const { return fmt::format("{}: {}", ErrorCodeName(code_), message_); }
+std::string Error::ToString() const {
+  return fmt::format("{}: {}", ErrorCodeName(code_), message_);
+}
 
 }  // namespace varve

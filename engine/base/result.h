@@ -1,5 +1,5 @@
-// The one way that functions report failure: Result<T> holds a value or an Error, Status is Result without a value.
-// No exception crosses a room; std::bad_alloc ends the process.
+// The one way that functions report failure: Result<T> holds a value or an Error, Status is Result without a
+// value. No exception crosses a room; std::bad_alloc ends the process.
 #pragma once
 
 #include <cstdint>
@@ -29,13 +29,13 @@ enum class ErrorCode : uint8_t {
   kIsDirectory,
   kNotEmpty,
   kNameTooLong,
-  kPermission,     // EPERM: the operation is refused whoever asks, or is not the caller's to do
-  kAccess,         // EACCES
-  kTooLarge,       // beyond the largest file
+  kPermission,  // EPERM: the operation is refused whoever asks, or is not the caller's to do
+  kAccess,      // EACCES
+  kTooLarge,    // beyond the largest file
   kTooManyLinks,
-  kNoAttribute,    // no such extended attribute
-  kBufferTooSmall, // ERANGE of the xattr calls
-  kStale,          // the node is gone
+  kNoAttribute,     // no such extended attribute
+  kBufferTooSmall,  // ERANGE of the xattr calls
+  kStale,           // the node is gone
 };
 
 std::string_view ErrorCodeName(ErrorCode code);
@@ -54,15 +54,33 @@ class [[nodiscard]] Error {
   std::string message_;
 };
 
-inline Error NotFound(std::string message) { return {ErrorCode::kNotFound, std::move(message)}; }
-inline Error NoSpace(std::string message) { return {ErrorCode::kNoSpace, std::move(message)}; }
-inline Error Corruption(std::string message) { return {ErrorCode::kCorruption, std::move(message)}; }
-inline Error DeviceError(std::string message) { return {ErrorCode::kDeviceError, std::move(message)}; }
-inline Error InvalidArgument(std::string message) { return {ErrorCode::kInvalidArgument, std::move(message)}; }
-inline Error Busy(std::string message) { return {ErrorCode::kBusy, std::move(message)}; }
-inline Error ReadOnly(std::string message) { return {ErrorCode::kReadOnly, std::move(message)}; }
-inline Error Unsupported(std::string message) { return {ErrorCode::kUnsupported, std::move(message)}; }
-inline Error Cancelled(std::string message) { return {ErrorCode::kCancelled, std::move(message)}; }
+inline Error NotFound(std::string message) {
+  return {ErrorCode::kNotFound, std::move(message)};
+}
+inline Error NoSpace(std::string message) {
+  return {ErrorCode::kNoSpace, std::move(message)};
+}
+inline Error Corruption(std::string message) {
+  return {ErrorCode::kCorruption, std::move(message)};
+}
+inline Error DeviceError(std::string message) {
+  return {ErrorCode::kDeviceError, std::move(message)};
+}
+inline Error InvalidArgument(std::string message) {
+  return {ErrorCode::kInvalidArgument, std::move(message)};
+}
+inline Error Busy(std::string message) {
+  return {ErrorCode::kBusy, std::move(message)};
+}
+inline Error ReadOnly(std::string message) {
+  return {ErrorCode::kReadOnly, std::move(message)};
+}
+inline Error Unsupported(std::string message) {
+  return {ErrorCode::kUnsupported, std::move(message)};
+}
+inline Error Cancelled(std::string message) {
+  return {ErrorCode::kCancelled, std::move(message)};
+}
 
 // Either success or an Error. Success costs one pointer and no allocation.
 class [[nodiscard]] Status {
@@ -91,12 +109,14 @@ class [[nodiscard]] Status {
   std::unique_ptr<Error> error_;
 };
 
-inline Status OkStatus() { return {}; }
+inline Status OkStatus() {
+  return {};
+}
 
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT: implicit by design
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}      // NOLINT: implicit by design
   Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT: implicit by design
 
   bool ok() const { return state_.index() == 0; }

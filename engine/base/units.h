@@ -41,11 +41,19 @@ using RecoveryEpoch = StrongNumber<struct RecoveryEpochTag>;
 // A byte position on a block device.
 using DeviceOffset = StrongNumber<struct DeviceOffsetTag>;
 
-constexpr DeviceOffset operator+(DeviceOffset offset, uint64_t bytes) { return DeviceOffset(offset.value + bytes); }
+constexpr DeviceOffset operator+(DeviceOffset offset, uint64_t bytes) {
+  return DeviceOffset(offset.value + bytes);
+}
 
-constexpr uint64_t RoundUp(uint64_t n, uint64_t grain) { return (n + grain - 1) / grain * grain; }
-constexpr uint64_t RoundDown(uint64_t n, uint64_t grain) { return n / grain * grain; }
-constexpr uint64_t CeilDiv(uint64_t n, uint64_t d) { return (n + d - 1) / d; }
+constexpr uint64_t RoundUp(uint64_t n, uint64_t grain) {
+  return (n + grain - 1) / grain * grain;
+}
+constexpr uint64_t RoundDown(uint64_t n, uint64_t grain) {
+  return n / grain * grain;
+}
+constexpr uint64_t CeilDiv(uint64_t n, uint64_t d) {
+  return (n + d - 1) / d;
+}
 
 }  // namespace varve
 
