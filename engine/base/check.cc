@@ -7,9 +7,8 @@
 
 namespace varve {
 
-void CheckFailed(std::string_view what, const std::source_location& where) {
-  fmt::print(stderr, "varve: check failed: {} ({}:{}, {})\n", what, where.file_name(), where.line(),
-             where.function_name());
+void CheckFailed(std::string_view what, const char* file, int line, const char* function) {
+  fmt::print(stderr, "varve: check failed: {} ({}:{}, {})\n", what, file, line, function);
   std::fflush(stderr);
   std::abort();
 }

@@ -1,11 +1,12 @@
 // Store: the engine's contract. Ordered keys and values on a block device, written in atomic batches, read at
-// snapshots. Everything above the engine (the filesystem, the tools) sees only this, engine/ring and engine/base.
+// snapshots. Everything above the engine (the filesystem, the tools) sees only this, engine/ring and
+// engine/base.
 //
-// Threads: every call may be made from any executor, concurrently, unless it says otherwise. Calls that return a Task
-// may wait for the device; the Try… calls never wait, and are the hit path.
-// Limits: kKeyBytesMax, kValueBytesMax, kBatchBytesMax; beyond them kInvalidArgument.
-// Errors of reads: kCorruption, kDeviceError. Errors of writes: kNoSpace (the users' share of the device is full: only
-// batches that free space are taken), kReadOnly (opened so, or after a failed WAL or manifest write), kInvalidArgument.
+// Threads: every call may be made from any executor, concurrently, unless it says otherwise. Calls that
+// return a Task may wait for the device; the Try… calls never wait, and are the hit path. Limits:
+// kKeyBytesMax, kValueBytesMax, kBatchBytesMax; beyond them kInvalidArgument. Errors of reads: kCorruption,
+// kDeviceError. Errors of writes: kNoSpace (the users' share of the device is full: only batches that free
+// space are taken), kReadOnly (opened so, or after a failed WAL or manifest write), kInvalidArgument.
 #pragma once
 
 #include <cstddef>
@@ -14,6 +15,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "engine/base/clock.h"
@@ -44,13 +46,13 @@ class WriteBatch {
   // The size of all keys and values, and what a record of them costs in the log.
   size_t bytes() const { return records_.size(); }
   bool empty() const { return count_ == 0; }
-  // True when every record is a delete, or the caller says that the batch frees more than it writes: such batches are
-  // taken while the users' share of the device is full.
+  // True when every record is a delete, or the caller says that the batch frees more than it writes: such
+  // batches are taken while the users' share of the device is full.
   void MarkFreesSpace() { frees_space_ = true; }
   bool frees_space() const { return frees_space_; }
 
-  // The encoded records: for each, a kind byte, the length-prefixed key and, for a put, the length-prefixed value
-  // (docs/on-disk/wal.md).
+  // The encoded records: for each, a kind byte, the length-prefixed key and, for a put, the length-prefixed
+  // value (docs/on-disk/wal.md).
   std::string_view records() const { return records_; }
 
  private:
@@ -64,18 +66,51 @@ enum class Durability : uint8_t {
   kDurable,   // durable, with everything before it, when the call ends
 };
 
-// A value that stays where it lies (memtable, cached block) as long as this object lives. Holding many of them
-// for long holds memory: copy what is to be kept.
+// A value that stays where it lies (memtable, cached block) as long as this object lives. Holding many of
+// them for long holds memory: copy what is to be kept. Moves, and may be destroyed on any thread, before the
+// store is closed.
 class PinnedValue {
  public:
+  // Lets go of what holds the bytes: two words that the pinning room chose. A hit allocates nothing for it.
+  using Release = void (*)(void* first, void* second);
+
   PinnedValue() = default;
-  PinnedValue(std::string_view bytes, std::shared_ptr<const void> owner) : bytes_(bytes), owner_(std::move(owner)) {}
+  PinnedValue(std::string_view bytes, void* first, void* second, Release release)
+      : bytes_(bytes), first_(first), second_(second), release_(release) {}
+  // For stores whose values lie on the heap (fakes): costs an allocation.
+  PinnedValue(std::string_view bytes, std::shared_ptr<const void> owner)
+      : PinnedValue(bytes, new std::shared_ptr<const void>(std::move(owner)), nullptr,
+                    [](void* first, void*) { delete static_cast<std::shared_ptr<const void>*>(first); }) {}
+  PinnedValue(PinnedValue&& other) noexcept
+      : bytes_(other.bytes_),
+        first_(other.first_),
+        second_(other.second_),
+        release_(std::exchange(other.release_, nullptr)) {}
+  PinnedValue& operator=(PinnedValue&& other) noexcept {
+    if (this != &other) {
+      Drop();
+      bytes_ = other.bytes_;
+      first_ = other.first_;
+      second_ = other.second_;
+      release_ = std::exchange(other.release_, nullptr);
+    }
+    return *this;
+  }
+  ~PinnedValue() { Drop(); }
 
   std::string_view bytes() const { return bytes_; }
 
  private:
+  void Drop() {
+    if (release_ != nullptr) {
+      std::exchange(release_, nullptr)(first_, second_);
+    }
+  }
+
   std::string_view bytes_;
-  std::shared_ptr<const void> owner_;
+  void* first_ = nullptr;
+  void* second_ = nullptr;
+  Release release_ = nullptr;
 };
 
 // The state of the store at one moment. Released by destruction, from any thread, before the store is closed.
@@ -92,26 +127,26 @@ struct ReadOptions {
   bool fill_cache = true;
 };
 
-enum class [[nodiscard]] Step : uint8_t {
+enum class Step : uint8_t {
   kDone,     // the move is complete: look at Valid()
   kNeedsIo,  // co_await Load() completes it
 };
 
-// Walks keys in order at one snapshot, forward and backward. Made by one executor and used by one coroutine at a time.
-// Each move either completes at once or answers kNeedsIo; then `co_await Load()` completes it. Between a kNeedsIo and the
-// end of Load() nothing else may be called. key() and value() are valid until the next move.
-// After an error Valid() is false and status() says why.
+// Walks keys in order at one snapshot, forward and backward. Made by one executor and used by one coroutine
+// at a time. Each move either completes at once or answers kNeedsIo; then `co_await Load()` completes it.
+// Between a kNeedsIo and the end of Load() nothing else may be called. key() and value() are valid until the
+// next move. After an error Valid() is false and status() says why.
 class StoreIterator {
  public:
   virtual ~StoreIterator() = default;
 
   // To the first key at or after `key`.
-  virtual Step Seek(std::string_view key) = 0;
+  [[nodiscard]] virtual Step Seek(std::string_view key) = 0;
   // To the last key at or before `key`.
-  virtual Step SeekForPrev(std::string_view key) = 0;
+  [[nodiscard]] virtual Step SeekForPrev(std::string_view key) = 0;
   // Precondition of the next two: Valid().
-  virtual Step Next() = 0;
-  virtual Step Prev() = 0;
+  [[nodiscard]] virtual Step Next() = 0;
+  [[nodiscard]] virtual Step Prev() = 0;
   virtual Task<void> Load() = 0;
 
   virtual bool Valid() const = 0;
@@ -120,8 +155,8 @@ class StoreIterator {
   virtual Status status() const = 0;
 };
 
-// What each technique of docs/design/techniques.md is called in options and statistics. All are off until their rooms
-// exist.
+// What each technique of docs/design/techniques.md is called in options and statistics. All are off until
+// their rooms exist.
 struct Techniques {
   bool block_merge = false;
   bool append_merge = false;
@@ -147,8 +182,9 @@ struct StoreEnvironment {
   BlockDevice& device;
   const Clock& clock;
   Logger& logger;
-  // Where flush, compaction and reclaim run, in the order of preference; at least one. They must be running their
-  // loops before Open is called and until Close has ended. In a tool or a simulation it is the caller's own.
+  // Where flush, compaction and reclaim run, in the order of preference; at least one. They must be running
+  // their loops before Open is called and until Close has ended. In a tool or a simulation it is the caller's
+  // own.
   std::vector<Executor*> background;
   uint64_t seed = 0;
 };
@@ -166,21 +202,21 @@ class Store {
  public:
   virtual ~Store() = default;
 
-  // The newest visible version of `key`. An engaged result is the answer (nullopt inside: no such key); a disengaged one
-  // says that the device must be asked: call Get.
+  // The newest visible version of `key`. An engaged result is the answer (nullopt inside: no such key); a
+  // disengaged one says that the device must be asked: call Get.
   using Lookup = Result<std::optional<PinnedValue>>;
   virtual std::optional<Lookup> TryGet(std::string_view key, const ReadOptions& options) = 0;
   // `key` must outlive the Task.
   virtual Task<Lookup> Get(std::string_view key, ReadOptions options) = 0;
-  // An iterator without a snapshot in `options` takes one of its own. [lower, upper) bounds it; an empty `upper` is no
-  // bound. The iterator must be destroyed before the store is closed.
+  // An iterator without a snapshot in `options` takes one of its own. [lower, upper) bounds it; an empty
+  // `upper` is no bound. The iterator must be destroyed before the store is closed.
   virtual std::unique_ptr<StoreIterator> NewIterator(std::string_view lower, std::string_view upper,
                                                      ReadOptions options) = 0;
   virtual std::shared_ptr<const Snapshot> GetSnapshot() = 0;
 
-  // Applies the batch: readable when the call ends; what survives a crash is always a prefix of the batches in the order
-  // of their application. TryWrite answers nullopt, having done nothing, when it would have to wait (for durability,
-  // memory or back-pressure): call Write.
+  // Applies the batch: readable when the call ends; what survives a crash is always a prefix of the batches
+  // in the order of their application. TryWrite answers nullopt, having done nothing, when it would have to
+  // wait (for durability, memory or back-pressure): call Write.
   virtual std::optional<Status> TryWrite(const WriteBatch& batch, Durability durability) = 0;
   // `batch` must outlive the Task.
   virtual Task<Status> Write(const WriteBatch& batch, Durability durability) = 0;
@@ -189,8 +225,8 @@ class Store {
 
   // Writes the memtable out and waits until no compaction is due. For tools, tests and benchmarks.
   virtual Task<Status> Settle() = 0;
-  // Ends background work, makes everything durable, and leaves the store so that the next open has no log to replay.
-  // Idempotent. Nothing else may be running or called afterwards.
+  // Ends background work, makes everything durable, and leaves the store so that the next open has no log to
+  // replay. Idempotent. Nothing else may be running or called afterwards.
   virtual Task<Status> Close() = 0;
 
   virtual SpaceUsage space_usage() const = 0;
@@ -201,9 +237,9 @@ class Store {
   virtual std::string read_only_reason() const = 0;
 };
 
-// Opens the store on a formatted device: superblock, manifest, log replay. `environment` must outlive the store.
-// Errors: kCorruption, kUnsupported (a feature this version does not know), kDeviceError. Unless read_only is
-// set, a new recovery epoch is on the device when this ends.
+// Opens the store on a formatted device: superblock, manifest, log replay. `environment` must outlive the
+// store. Errors: kCorruption, kUnsupported (a feature this version does not know), kDeviceError. Unless
+// read_only is set, a new recovery epoch is on the device when this ends.
 Task<Result<std::unique_ptr<Store>>> OpenStore(StoreEnvironment environment, StoreOptions options);
 
 }  // namespace varve
