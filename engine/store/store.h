@@ -21,6 +21,7 @@
 #include "engine/base/clock.h"
 #include "engine/base/logger.h"
 #include "engine/base/result.h"
+#include "engine/base/step.h"
 #include "engine/base/units.h"
 #include "engine/ring/executor.h"
 #include "engine/ring/task.h"
@@ -125,11 +126,6 @@ struct ReadOptions {
   const Snapshot* snapshot = nullptr;
   // Bulk readers (scrub, backup) leave the block cache as it is.
   bool fill_cache = true;
-};
-
-enum class Step : uint8_t {
-  kDone,     // the move is complete: look at Valid()
-  kNeedsIo,  // co_await Load() completes it
 };
 
 // Walks keys in order at one snapshot, forward and backward. Made by one executor and used by one coroutine
