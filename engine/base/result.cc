@@ -48,6 +48,8 @@ std::string_view ErrorCodeName(ErrorCode code) {
       return "buffer too small";
     case ErrorCode::kStale:
       return "stale";
+    case ErrorCode::kNoData:
+      return "no data";
   }
   return "unknown error";
 }

@@ -36,6 +36,7 @@ enum class ErrorCode : uint8_t {
   kNoAttribute,     // no such extended attribute
   kBufferTooSmall,  // ERANGE of the xattr calls
   kStale,           // the node is gone
+  kNoData,          // ENXIO of lseek: nothing at or beyond the offset
 };
 
 std::string_view ErrorCodeName(ErrorCode code);
