@@ -1,0 +1,85 @@
+// BlockCache: blocks of tables in memory, by table, birth generation and offset, up to a number of bytes in
+// which every entry is charged with its true size, bookkeeping included.
+//
+// Eviction is S3-FIFO (Yang et al., "FIFO Queues are All You Need for Cache Eviction", SOSP 2023): a block
+// that is read once passes through a small queue and leaves, so a scan does not empty the cache, and a hit
+// only raises a counter in the entry: no list is reordered. Index and filter blocks start in the main queue
+// and survive more rounds of it (Priority::kHigh).
+//
+// Threads: every call from any thread. Entries are spread over shards by hash; a shard's mutex guards its
+// hash table and queues, is held for a few dozen instructions, never across I/O, and never together with
+// another shard's. A BlockRef pins its block's bytes beyond eviction: pinned bytes that were evicted are no
+// longer charged.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "engine/base/units.h"
+#include "engine/cache/block_ref.h"
+
+namespace varve {
+
+struct BlockKey {
+  TableId table;
+  Generation birth;
+  uint64_t table_offset = 0;
+
+  bool operator==(const BlockKey&) const = default;
+};
+
+enum class BlockKind : uint8_t { kData, kIndex, kFilter, kFooter };
+inline constexpr size_t kBlockKinds = 4;
+
+struct CacheStatistics {
+  struct OfKind {
+    uint64_t hits = 0;
+    uint64_t misses = 0;
+    uint64_t inserts = 0;
+    uint64_t evictions = 0;
+    uint64_t charged_bytes = 0;
+  };
+  OfKind by_kind[kBlockKinds];
+  uint64_t capacity_bytes = 0;
+  uint64_t charged_bytes = 0;
+  uint64_t entries = 0;
+
+  const OfKind& of(BlockKind kind) const { return by_kind[static_cast<size_t>(kind)]; }
+  uint64_t hits() const;
+  uint64_t misses() const;
+};
+
+class BlockCache {
+ public:
+  // `shards` is a power of two, or 0: chosen from the capacity.
+  explicit BlockCache(uint64_t capacity_bytes, uint32_t shards = 0);
+  ~BlockCache();
+  BlockCache(const BlockCache&) = delete;
+  BlockCache& operator=(const BlockCache&) = delete;
+
+  // An empty reference when the block is not cached. Counts a hit or a miss.
+  BlockRef Lookup(const BlockKey& key, BlockKind kind);
+  // Adds a block, which may evict others, or itself at once when it is larger than a shard. What another
+  // thread has inserted under this key meanwhile stays. Data blocks have low priority, the other kinds high.
+  void Insert(const BlockKey& key, BlockKind kind, const BlockRef& block);
+  // Drops every block of a table that no longer exists.
+  void EraseTable(TableId table);
+
+  // Data blocks of the table that are cached, of whatever generation.
+  uint64_t CachedDataBlocks(TableId table) const;
+  uint64_t capacity_bytes() const { return capacity_bytes_; }
+  CacheStatistics statistics() const;
+
+ private:
+  class Shard;
+  Shard& ShardOf(uint64_t hash) const;
+
+  uint64_t capacity_bytes_;
+  uint32_t shard_shift_;
+  std::vector<std::unique_ptr<Shard>> shards_;
+};
+
+}  // namespace varve

@@ -1,0 +1,67 @@
+// BlockRef: a counted reference to a block's bytes in memory. One allocation holds count and bytes; copying a
+// reference is one relaxed increment.
+//
+// Threads: references to one block may be copied and dropped on any threads; one BlockRef object belongs to
+// one thread at a time. The bytes are written before the first copy and never afterwards.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+
+#include "engine/base/pinned_value.h"
+
+namespace varve {
+
+class BlockRef {
+ public:
+  BlockRef() = default;
+  // `bytes` of uninitialised memory, to be filled through mutable_data() before the reference is copied.
+  static BlockRef Allocate(uint32_t bytes);
+  static BlockRef CopyOf(std::string_view bytes);
+
+  BlockRef(const BlockRef& other) : block_(other.block_) {
+    if (block_ != nullptr) {
+      block_->references.fetch_add(1, std::memory_order_relaxed);
+    }
+  }
+  BlockRef(BlockRef&& other) noexcept : block_(std::exchange(other.block_, nullptr)) {}
+  BlockRef& operator=(BlockRef other) noexcept {
+    std::swap(block_, other.block_);
+    return *this;
+  }
+  ~BlockRef() { Drop(block_); }
+
+  explicit operator bool() const { return block_ != nullptr; }
+  // Precondition of the rest: not empty.
+  std::string_view bytes() const { return {Data(block_), block_->bytes}; }
+  char* mutable_data() { return Data(block_); }
+  // What the allocation takes.
+  uint64_t charge() const { return sizeof(Block) + block_->bytes + kAllocatorBytes; }
+  // Hands the reference over to a value that lies within the block.
+  PinnedValue Pin(std::string_view value) && {
+    return PinnedValue(value, std::exchange(block_, nullptr), nullptr,
+                       [](void* block, void*) { Drop(static_cast<Block*>(block)); });
+  }
+
+ private:
+  struct Block {
+    std::atomic<uint32_t> references{1};
+    uint32_t bytes = 0;
+  };
+  // malloc's own header and rounding.
+  static constexpr uint64_t kAllocatorBytes = 16;
+
+  static char* Data(Block* block) { return reinterpret_cast<char*>(block + 1); }
+  static void Drop(Block* block) {
+    if (block != nullptr && block->references.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      Free(block);
+    }
+  }
+  static void Free(Block* block);
+
+  Block* block_ = nullptr;
+};
+
+}  // namespace varve
