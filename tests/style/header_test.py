@@ -36,7 +36,7 @@ def main() -> int:
     print(f"1..{len(headers)}")
     for number, (header, complaints) in enumerate(zip(headers, results), 1):
         for line in complaints.splitlines():
-            print(f"# {line}")
+            print(line, file=sys.stderr)
         print(f"{'not ok' if complaints else 'ok'} {number} {header} compiles alone")
         failed += bool(complaints)
     return 1 if failed else 0

@@ -19,7 +19,7 @@ def main() -> int:
             print(f"ok {number} {name} # SKIP the tool is not installed")
             continue
         for violation in found:
-            print(f"# {violation}")
+            print(violation, file=sys.stderr)
         print(f"{'not ok' if found else 'ok'} {number} {name}")
         failed += bool(found)
     return 1 if failed else 0

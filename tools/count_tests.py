@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+"""Counts the cases of a `meson test` run. Usage: count_tests.py MESON_LOGS_FOLDER EXIT_STATUS_OF_MESON
+
+A gtest program and a TAP script count each case, any other test counts as one. The last line printed is
+"N passed, M failed"; the exit status is 0 when something passed and nothing failed.
+"""
+
+import json
+import pathlib
+import sys
+import xml.etree.ElementTree
+
+BAD_RESULTS = {"FAIL", "ERROR", "TIMEOUT", "INTERRUPT", "UNEXPECTEDPASS"}
+
+
+def count_cases(junit: pathlib.Path) -> tuple[int, list[str], list[str]]:
+    """(passed, names of failed, names of skipped) of a JUnit file."""
+    passed, failed, skipped = 0, [], []
+    for suite in xml.etree.ElementTree.parse(junit).getroot().iter("testsuite"):
+        for case in suite.iter("testcase"):
+            name = f"{suite.get('name')} {case.get('classname') or ''} {case.get('name')}"
+            if case.find("failure") is not None or case.find("error") is not None:
+                failed.append(name)
+            elif case.find("skipped") is not None or case.get("status") == "notrun":
+                skipped.append(name)
+            else:
+                passed += 1
+    return passed, failed, skipped
+
+
+def failed_programs(log: pathlib.Path) -> list[str]:
+    """Tests that failed as a whole, a crash or a time-out included, which leave no failed case behind."""
+    lines = log.read_text(encoding="utf-8").splitlines()
+    return [test["name"] for test in map(json.loads, lines) if test["result"] in BAD_RESULTS]
+
+
+def main() -> int:
+    logs = pathlib.Path(sys.argv[1])
+    meson_status = int(sys.argv[2])
+    passed, failed, skipped = count_cases(logs / "testlog.junit.xml")
+    programs = failed_programs(logs / "testlog.json")
+    # A program that died half-way wrote no list of its cases.
+    count = max(len(failed), len(programs))
+    if meson_status != 0 and count == 0:
+        count = 1
+    for name in skipped:
+        print(f"skipped: {name}")
+    for name in sorted(set(failed) | set(programs)):
+        print(f"failed: {name}")
+    print(f"{passed} passed, {count} failed")
+    return 0 if count == 0 and passed > 0 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
