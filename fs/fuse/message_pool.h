@@ -1,0 +1,73 @@
+// Memory for requests from the kernel, one pool a channel. A request's bytes (names, data to write) stay where
+// they were read for as long as somebody holds a lease: a handler that has to wait takes one.
+//
+// One thread: the channel's reactor.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "engine/base/units.h"
+
+namespace varve {
+
+// The largest payload of one request, WRITE's and READ's: 256 pages, what the kernel allows unless
+// fs.fuse.max_pages_limit was raised.
+inline constexpr size_t kPayloadBytesMax = 1 * kMiB;
+// Room before the payload for headers, as libfuse reckons it.
+inline constexpr size_t kMessageHeaderBytesMax = 4096;
+inline constexpr size_t kMessageBytesMax = kMessageHeaderBytesMax + kPayloadBytesMax;
+
+class MessagePool;
+
+struct MessageBuffer {
+  MessagePool* pool = nullptr;
+  char* bytes = nullptr;  // kMessageBytesMax, aligned to a page
+  uint32_t leases = 0;
+};
+
+class MessageLease {
+ public:
+  MessageLease() = default;
+  MessageLease(const MessageLease& other);
+  MessageLease(MessageLease&& other) noexcept : buffer_(std::exchange(other.buffer_, nullptr)) {}
+  MessageLease& operator=(MessageLease other) noexcept {
+    std::swap(buffer_, other.buffer_);
+    return *this;
+  }
+  ~MessageLease();
+
+  std::span<char> bytes() const { return {buffer_->bytes, kMessageBytesMax}; }
+
+ private:
+  friend class MessagePool;
+  explicit MessageLease(MessageBuffer* buffer);
+
+  MessageBuffer* buffer_ = nullptr;
+};
+
+class MessagePool {
+ public:
+  MessagePool() = default;
+  MessagePool(const MessagePool&) = delete;
+  MessagePool& operator=(const MessagePool&) = delete;
+  // Precondition: no lease is held.
+  ~MessagePool();
+
+  MessageLease Take();
+  // Buffers that somebody holds.
+  size_t leased() const { return leased_; }
+
+ private:
+  friend class MessageLease;
+  void Return(MessageBuffer* buffer);
+
+  std::vector<std::unique_ptr<MessageBuffer>> idle_;
+  size_t leased_ = 0;
+};
+
+}  // namespace varve
