@@ -29,8 +29,9 @@ class ByteSink {
 class PathVisitor {
  public:
   virtual ~PathVisitor() = default;
-  // `path` is valid during the call, and has no leading '/'. False ends the walk, successfully.
-  virtual bool Visit(std::string_view path, const Attributes& attributes) = 0;
+  // `path` and `attributes` are valid until the Task ends; `path` has no leading '/'. False ends the walk,
+  // successfully. The visitor may call the filesystem (a scan that reads values does).
+  virtual Task<bool> Visit(std::string_view path, const Attributes& attributes) = 0;
 };
 
 // What `path` names. No lookup stays counted.
