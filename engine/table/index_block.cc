@@ -1,0 +1,153 @@
+#include "engine/table/index_block.h"
+
+#include <algorithm>
+
+#include "engine/base/coding.h"
+
+namespace varve {
+namespace {
+
+size_t SharedBytes(std::string_view a, std::string_view b) {
+  const size_t limit = std::min(a.size(), b.size());
+  return static_cast<size_t>(std::mismatch(a.begin(), a.begin() + limit, b.begin()).first - a.begin());
+}
+
+}  // namespace
+
+std::string EncodeIndexBlock(const std::vector<IndexEntry>& entries) {
+  // Sorted: what the first and the last share, all share.
+  const std::string_view first = entries.front().largest;
+  const std::string_view prefix = first.substr(0, SharedBytes(first, entries.back().largest));
+  std::string payload;
+  std::vector<uint32_t> offsets;
+  offsets.reserve(entries.size());
+  AppendLengthPrefixed(payload, prefix);
+  const size_t base = payload.size();
+  for (const IndexEntry& entry : entries) {
+    offsets.push_back(static_cast<uint32_t>(payload.size() - base));
+    const size_t shared = SharedBytes(entry.smallest, entry.largest);
+    AppendLengthPrefixed(payload, std::string_view(entry.largest).substr(prefix.size()));
+    AppendVarint(payload, shared);
+    AppendLengthPrefixed(payload, std::string_view(entry.smallest).substr(shared));
+    AppendVarint(payload, entry.block.table_offset);
+    AppendVarint(payload, entry.block.bytes);
+    AppendVarint(payload, entry.block.birth.value);
+    AppendFixed(payload, entry.block.checksum);
+    AppendVarint(payload, entry.entries);
+  }
+  for (const uint32_t offset : offsets) {
+    AppendFixed(payload, offset);
+  }
+  AppendFixed(payload, static_cast<uint32_t>(offsets.size()));
+  return payload;
+}
+
+size_t IndexEntryBytesMax(const IndexEntry& entry) {
+  // The keys, their three lengths, the handle's varints and checksum, entries, the offset.
+  return entry.largest.size() + entry.smallest.size() - SharedBytes(entry.smallest, entry.largest) + 3 * 3 +
+         24;
+}
+
+std::optional<IndexBlock> IndexBlock::Parse(std::string_view payload) {
+  if (payload.size() < sizeof(uint32_t)) {
+    return std::nullopt;
+  }
+  const auto count = LoadFixed<uint32_t>(payload.data() + payload.size() - sizeof(uint32_t));
+  payload.remove_suffix(sizeof(uint32_t));
+  if (count == 0 || count > payload.size() / sizeof(uint32_t)) {
+    return std::nullopt;
+  }
+  IndexBlock block;
+  block.count_ = count;
+  block.offsets_ = payload.data() + payload.size() - count * sizeof(uint32_t);
+  payload.remove_suffix(count * sizeof(uint32_t));
+  Decoder decoder(payload);
+  const std::optional<std::string_view> prefix = decoder.LengthPrefixed();
+  if (!prefix) {
+    return std::nullopt;
+  }
+  block.prefix_ = *prefix;
+  block.entries_ = decoder.rest();
+  return block;
+}
+
+std::optional<uint32_t> IndexBlock::LowerBound(std::string_view user_key) const {
+  const int by_prefix = user_key.substr(0, prefix_.size()).compare(prefix_);
+  if (by_prefix != 0) {
+    return by_prefix < 0 ? 0 : count_;
+  }
+  const std::string_view rest = user_key.substr(prefix_.size());
+  uint32_t low = 0;
+  uint32_t high = count_;
+  while (low < high) {
+    const uint32_t middle = low + (high - low) / 2;
+    const auto offset = LoadFixed<uint32_t>(offsets_ + middle * sizeof(uint32_t));
+    if (offset > entries_.size()) {
+      return std::nullopt;
+    }
+    const std::optional<std::string_view> largest = Decoder(entries_.substr(offset)).LengthPrefixed();
+    if (!largest) {
+      return std::nullopt;
+    }
+    if (*largest < rest) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+std::optional<IndexBlock::Entry> IndexBlock::At(uint32_t i) const {
+  const auto offset = LoadFixed<uint32_t>(offsets_ + i * sizeof(uint32_t));
+  if (offset > entries_.size()) {
+    return std::nullopt;
+  }
+  Decoder decoder(entries_.substr(offset));
+  const std::optional<std::string_view> largest = decoder.LengthPrefixed();
+  const std::optional<uint64_t> shared = decoder.Varint();
+  const std::optional<std::string_view> smallest = decoder.LengthPrefixed();
+  const std::optional<uint64_t> table_offset = decoder.Varint();
+  const std::optional<uint64_t> bytes = decoder.Varint();
+  const std::optional<uint64_t> birth = decoder.Varint();
+  const std::optional<uint32_t> checksum = decoder.Fixed<uint32_t>();
+  const std::optional<uint64_t> entries = decoder.Varint();
+  // A field behind one that is missing may be read from the wrong place: all must be there.
+  if (!largest || !shared || !smallest || !table_offset || !bytes || !birth || !checksum || !entries ||
+      *shared > prefix_.size() + largest->size() || *bytes > UINT32_MAX ||
+      *table_offset > UINT64_MAX - UINT32_MAX) {
+    return std::nullopt;
+  }
+  return Entry{*largest, static_cast<size_t>(*shared), *smallest,
+               BlockHandle{*table_offset, static_cast<uint32_t>(*bytes), *checksum, Generation(*birth)},
+               *entries};
+}
+
+bool IndexBlock::StartsAfter(const Entry& entry, std::string_view user_key) const {
+  // The smallest key in three parts: of the prefix, of the largest key's rest, its own rest.
+  const std::string_view parts[] = {
+      prefix_.substr(0, entry.shared),
+      entry.largest_rest.substr(0, entry.shared - std::min(entry.shared, prefix_.size())),
+      entry.smallest_rest};
+  for (const std::string_view part : parts) {
+    const int order = part.compare(user_key.substr(0, part.size()));
+    if (order != 0) {
+      return order > 0;
+    }
+    user_key.remove_prefix(part.size());
+  }
+  return false;
+}
+
+IndexEntry IndexBlock::Copy(const Entry& entry) const {
+  IndexEntry copy;
+  copy.largest.reserve(prefix_.size() + entry.largest_rest.size());
+  copy.largest.append(prefix_).append(entry.largest_rest);
+  copy.smallest = copy.largest.substr(0, entry.shared);
+  copy.smallest.append(entry.smallest_rest);
+  copy.block = entry.block;
+  copy.entries = entry.entries;
+  return copy;
+}
+
+}  // namespace varve

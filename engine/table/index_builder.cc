@@ -1,0 +1,82 @@
+#include "engine/table/index_builder.h"
+
+#include <utility>
+
+#include "engine/base/check.h"
+
+namespace varve {
+
+void IndexBuilder::AddToLevel(size_t level, IndexEntry entry) {
+  if (level == levels_.size()) {
+    levels_.emplace_back();
+  }
+  {
+    Level& at = levels_[level];
+    Check(
+        entry.smallest <= entry.largest && (at.entries.empty() || at.entries.back().largest < entry.smallest),
+        "index entries out of order");
+    at.bytes += IndexEntryBytesMax(entry);
+    at.entries.push_back(std::move(entry));
+  }
+  const size_t bytes_max = levels_[level].partitioned ? kIndexPartitionBytes : kIndexRootBytesMax;
+  if (levels_[level].bytes <= bytes_max) {
+    return;
+  }
+  // The level above may grow meanwhile, and with it `levels_`: no reference is held across.
+  levels_[level].partitioned = true;
+  while (levels_[level].bytes > kIndexPartitionBytes && levels_[level].entries.size() > 1) {
+    size_t count = 0;
+    for (size_t bytes = 0; count < levels_[level].entries.size() - 1; ++count) {
+      bytes += IndexEntryBytesMax(levels_[level].entries[count]);
+      if (count > 0 && bytes > kIndexPartitionBytes) {
+        break;
+      }
+    }
+    WritePartition(level, count);
+  }
+}
+
+void IndexBuilder::WritePartition(size_t level, size_t count) {
+  std::vector<IndexEntry>& pending = levels_[level].entries;
+  std::vector<IndexEntry> partition(std::make_move_iterator(pending.begin()),
+                                    std::make_move_iterator(pending.begin() + static_cast<ptrdiff_t>(count)));
+  pending.erase(pending.begin(), pending.begin() + static_cast<ptrdiff_t>(count));
+  levels_[level].bytes = 0;
+  for (const IndexEntry& entry : pending) {
+    levels_[level].bytes += IndexEntryBytesMax(entry);
+  }
+  std::string block = EncodeIndexBlock(partition);
+  IndexEntry above;
+  above.block = SealBlock(block, identity_, BlockKind::kIndex, birth_, writer_.table_offset());
+  writer_.Append(block);
+  written_bytes_ += block.size();
+  for (const IndexEntry& entry : partition) {
+    above.entries += entry.entries;
+  }
+  above.smallest = std::move(partition.front().smallest);
+  above.largest = std::move(partition.back().largest);
+  AddToLevel(level + 1, std::move(above));
+}
+
+IndexBuilder::Root IndexBuilder::Finish() {
+  Check(!levels_.empty(), "an index without blocks");
+  for (size_t level = 0; level + 1 < levels_.size(); ++level) {
+    if (!levels_[level].entries.empty()) {
+      WritePartition(level, levels_[level].entries.size());
+    }
+  }
+  Root root;
+  root.payload = EncodeIndexBlock(levels_.back().entries);
+  root.levels = static_cast<uint8_t>(levels_.size());
+  return root;
+}
+
+uint64_t IndexBuilder::pending_bytes() const {
+  uint64_t bytes = 0;
+  for (const Level& level : levels_) {
+    bytes += level.bytes;
+  }
+  return bytes;
+}
+
+}  // namespace varve

@@ -1,0 +1,16 @@
+// Merges ordered sources into one: the order in which a store is read, and what a compaction reads.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "engine/table/internal_iterator.h"
+
+namespace varve {
+
+// Yields the union of the children in internal-key order, forward and backward. On a Seek and on a change of
+// direction, all children that need the device are loaded concurrently. The first error of any child ends the
+// walk. No children: never Valid(). One child: returned as it is.
+std::unique_ptr<InternalIterator> NewMergingIterator(std::vector<std::unique_ptr<InternalIterator>> children);
+
+}  // namespace varve

@@ -1,0 +1,72 @@
+// Reading tables: point lookups, iterators and verification, as functions of an immutable TableView. Nothing
+// is opened or closed; what a read needs beyond the view comes from the block cache or the device.
+//
+// Threads: all functions from any executor, concurrently. `environment` and `view` must outlive what is made
+// from them: the caller pins the version that holds the view. Errors: kCorruption (bytes that fail a check,
+// with table, offset and reason), kDeviceError, kUnsupported (a codec or record kind that this version does
+// not know).
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "engine/base/checksum.h"
+#include "engine/base/pinned_value.h"
+#include "engine/base/result.h"
+#include "engine/table/internal_iterator.h"
+#include "engine/table/table_environment.h"
+#include "engine/table/table_view.h"
+
+namespace varve {
+
+// A search for the newest version of a key that is visible at a snapshot. Hashed once, for all tables asked.
+// `user_key` must outlive it.
+struct PointQuery {
+  PointQuery(std::string_view key, SequenceNumber at) : user_key(key), snapshot(at), hash(Hash64(key)) {}
+
+  std::string_view user_key;
+  SequenceNumber snapshot;
+  uint64_t hash;
+};
+
+struct TableLookup {
+  enum class Kind : uint8_t { kAbsent, kTombstone, kValue };
+  Kind kind = Kind::kAbsent;
+  // Of the version found.
+  SequenceNumber sequence;
+  PinnedValue value;
+};
+
+// An engaged result is the answer; nullopt says that a block is missing in the cache: call GetFromTable.
+std::optional<Result<TableLookup>> TryGetFromTable(const TableEnvironment& environment, const TableView& view,
+                                                   const PointQuery& query);
+// A found key costs one data block at most; segments are asked newest first, each behind its filter.
+Task<Result<TableLookup>> GetFromTable(const TableEnvironment& environment, const TableView& view,
+                                       PointQuery query, bool fill_cache);
+
+struct TableIteratorOptions {
+  // False: what the iterator reads does not enter the cache (it still uses what is there).
+  bool fill_cache = true;
+  IoPurpose purpose = IoPurpose::kUserRead;
+  // Reads of data blocks that follow each other grow from one block to this many bytes, once the iterator has
+  // moved forward over two blocks; with `sequential` they are that large from the start (merges, bulk
+  // readers).
+  uint32_t readahead_bytes = 256 * kKiB;
+  bool sequential = false;
+};
+
+// Over all segments of the table. Costs no I/O before the first move.
+std::unique_ptr<InternalIterator> NewTableIterator(const TableEnvironment& environment, const TableView& view,
+                                                   TableIteratorOptions options);
+
+// Reads the whole table without the cache and checks everything that the format promises: checksums and
+// identity, order, index entries against their blocks, counts against footer and view, filters without false
+// negatives. Each fault is reported in words; the walk goes on behind it where it can. Fails only with
+// kDeviceError.
+Task<Status> VerifyTable(const TableEnvironment& environment, const TableView& view,
+                         const std::function<void(std::string)>& report);
+
+}  // namespace varve
