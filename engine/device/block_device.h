@@ -1,12 +1,12 @@
 // BlockDevice: the contract that everything above the device relies on. Nothing above assumes a local disk.
 //
-// Offsets and lengths are multiples of the sector size, and memory is aligned to it (AlignedBuffer); the public calls
-// check that, and that the range lies on the device, before they reach an implementation: a fake cannot skip it.
-// All calls may run concurrently, on any executor that the implementation supports; overlapping concurrent writes have
-// no defined order. A completed write is readable at once; it is durable after a Flush that began later
-// completes, or when it was written with Persistence::kDurable. A sector is written whole or not at all; longer writes
-// may tear at sector grain in a crash.
-// Errors: kDeviceError (the device's), kInvalidArgument (alignment or range).
+// Offsets and lengths are multiples of the sector size, and memory is aligned to it (AlignedBuffer); the
+// public calls check that, and that the range lies on the device, before they reach an implementation: a fake
+// cannot skip it. All calls may run concurrently, on any executor that the implementation supports;
+// overlapping concurrent writes have no defined order. A completed write is readable at once; it is durable
+// after a Flush that began later completes, or when it was written with Persistence::kDurable. A sector is
+// written whole or not at all; longer writes may tear at sector grain in a crash. Errors: kDeviceError (the
+// device's), kInvalidArgument (alignment or range).
 #pragma once
 
 #include <array>
@@ -31,7 +31,7 @@ enum class IoPurpose : uint8_t {
   kCompaction,  // reads and writes of merges
   kUserRead,    // blocks that a Get or a scan missed in the cache
   kRecovery,
-  kCheck,       // fsck, scrub, dump
+  kCheck,  // fsck, scrub, dump
 };
 inline constexpr size_t kIoPurposes = 8;
 std::string_view IoPurposeName(IoPurpose purpose);
@@ -70,23 +70,29 @@ class BlockDevice {
                      Persistence persistence = Persistence::kCached);
   // Makes every write that completed before this call durable.
   Task<Status> Flush(IoPurpose purpose);
-  // The range's content becomes undefined; completes before the space may be written again. A device that cannot
-  // discard answers success.
+  // The range's content becomes undefined; completes before the space may be written again. A device that
+  // cannot discard answers success.
   Task<Status> Discard(DeviceOffset offset, uint64_t bytes);
 
   const IoCounters& counters() const { return counters_; }
 
  protected:
+  // `sector_bytes` is a power of two; `size_bytes` is rounded down to it.
   BlockDevice(std::string name, uint64_t size_bytes, uint32_t sector_bytes)
-      : name_(std::move(name)), size_bytes_(size_bytes), sector_bytes_(sector_bytes) {}
+      : name_(std::move(name)),
+        size_bytes_(RoundDown(size_bytes, sector_bytes)),
+        sector_bytes_(sector_bytes) {}
 
   // Called with checked arguments; must transfer everything or fail.
   virtual Task<Status> DoRead(DeviceOffset offset, std::span<std::byte> into) = 0;
-  virtual Task<Status> DoWrite(DeviceOffset offset, std::span<const std::byte> from, Persistence persistence) = 0;
+  virtual Task<Status> DoWrite(DeviceOffset offset, std::span<const std::byte> from,
+                               Persistence persistence) = 0;
   virtual Task<Status> DoFlush() = 0;
   virtual Task<Status> DoDiscard(DeviceOffset offset, uint64_t bytes) = 0;
 
  private:
+  Status CheckRange(DeviceOffset offset, uint64_t bytes, const void* memory) const;
+
   std::string name_;
   uint64_t size_bytes_;
   uint32_t sector_bytes_;

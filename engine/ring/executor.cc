@@ -16,8 +16,12 @@ Executor& Executor::Current() {
   return *current_executor;
 }
 
-Executor* Executor::CurrentOrNull() { return current_executor; }
+Executor* Executor::CurrentOrNull() {
+  return current_executor;
+}
 
-void Executor::SetCurrent(Executor* executor) { current_executor = executor; }
+void Executor::SetCurrent(Executor* executor) {
+  current_executor = executor;
+}
 
 }  // namespace varve

@@ -1,5 +1,6 @@
-// Executor: who resumes coroutines. In production a Reactor (one thread, one io_uring), for tools the caller's own
-// thread, in simulation a single-threaded seeded scheduler. Engine code creates no threads and knows only this.
+// Executor: who resumes coroutines. In production a Reactor (one thread, one io_uring), for tools the
+// caller's own thread, in simulation a single-threaded seeded scheduler. Engine code creates no threads and
+// knows only this.
 #pragma once
 
 #include <coroutine>
@@ -9,7 +10,8 @@
 
 namespace varve {
 
-// One entry of an executor's mailbox. It lives in the awaiter of the suspended coroutine: posting allocates nothing.
+// One entry of an executor's mailbox. It lives in the awaiter of the suspended coroutine: posting allocates
+// nothing.
 struct PostedWork {
   std::coroutine_handle<> coroutine;
   PostedWork* next = nullptr;
@@ -34,8 +36,9 @@ class Executor {
   virtual void PostAfter(uint64_t nanos, PostedWork& work) = 0;
   virtual const Clock& clock() const = 0;
 
-  // co_await executor.Switch(): go on as a coroutine of this executor (no cost when already there). The frames
-  // above do not move with it: they are resumed where this coroutine ends, so a Task that switches must switch back.
+  // co_await executor.Switch(): go on as a coroutine of this executor (no cost when already there). The
+  // frames above do not move with it: they are resumed where this coroutine ends, so a Task that switches
+  // must switch back.
   auto Switch() {
     struct Awaiter {
       Executor& to;

@@ -1,13 +1,13 @@
-// Task<T>: a lazy coroutine that yields one T. It starts when it is awaited (or spawned), runs on the caller's
-// thread until it has to wait, and is resumed only by the executor on which it started: so a Task needs no atomics,
-// and everything it touches between two suspensions is private to that thread.
+// Task<T>: a lazy coroutine that yields one T. It starts when it is awaited (or spawned), runs on the
+// caller's thread until it has to wait, and is resumed only by the executor on which it started: so a Task
+// needs no atomics, and everything it touches between two suspensions is private to that thread.
 //
-// Awaiting a Task that finishes without waiting costs no suspension and no stack: the awaiter runs the child inside
-// await_suspend and goes on at once, so a loop over ready results does not recurse (symmetric transfer is not a
-// tail call at -O0 or under sanitizers).
+// Awaiting a Task that finishes without waiting costs no suspension and no stack: the awaiter runs the child
+// inside await_suspend and goes on at once, so a loop over ready results does not recurse (symmetric transfer
+// is not a tail call at -O0 or under sanitizers).
 //
-// Rules for authors: parameters are taken by value or must outlive the whole call; no coroutine lambda with captures;
-// no co_await inside a conditional expression (gcc 12 destroys temporaries twice there).
+// Rules for authors: parameters are taken by value or must outlive the whole call; no coroutine lambda with
+// captures; no co_await inside a conditional expression (gcc 12 destroys temporaries twice there).
 #pragma once
 
 #include <coroutine>
@@ -29,6 +29,7 @@ struct FinalAwaiter {
   bool await_ready() const noexcept { return false; }
   template <typename Promise>
   void await_suspend(std::coroutine_handle<Promise> finished) const noexcept {
+    finished.promise().finished = true;
     // Resuming may destroy `finished`: nothing of it is touched afterwards.
     if (const std::coroutine_handle<> continuation = finished.promise().continuation) {
       continuation.resume();
@@ -39,6 +40,9 @@ struct FinalAwaiter {
 
 struct PromiseBase {
   std::coroutine_handle<> continuation;
+  // handle.done() would read what another thread may be writing while this coroutine is away on Switch();
+  // this is only touched on the thread where it began, because it ends there too.
+  bool finished = false;
 
   std::suspend_always initial_suspend() const noexcept { return {}; }
   FinalAwaiter final_suspend() const noexcept { return {}; }
@@ -89,10 +93,10 @@ class [[nodiscard]] Task {
       bool await_ready() const noexcept { return false; }
       bool await_suspend(std::coroutine_handle<> parent) const {
         handle.resume();
-        if (handle.done()) {
+        if (handle.promise().finished) {
           return false;
         }
-        // Only this thread can resume the child, and it is busy here: nothing is missed.
+        // The child ends on this thread, and that is busy here: nothing is missed.
         handle.promise().continuation = parent;
         return true;
       }
@@ -138,11 +142,15 @@ struct Detached {
   };
 };
 
-inline Detached RunDetached(Task<void> task) { co_await std::move(task); }
+inline Detached RunDetached(Task<void> task) {
+  co_await std::move(task);
+}
 
 }  // namespace task_internal
 
 // Starts `task` now, on the calling executor's thread, up to its first wait; it frees itself when it ends.
-inline void Spawn(Task<void> task) { task_internal::RunDetached(std::move(task)); }
+inline void Spawn(Task<void> task) {
+  task_internal::RunDetached(std::move(task));
+}
 
 }  // namespace varve

@@ -1,0 +1,59 @@
+// LocalExecutor: a run queue and timers on the calling thread, without io_uring: for unit tests and for
+// devices that need no kernel (MemoryDevice).
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+
+#include "engine/base/clock.h"
+#include "engine/ring/executor.h"
+#include "engine/ring/mailbox.h"
+#include "engine/ring/run_task.h"
+#include "engine/ring/timer_heap.h"
+
+namespace varve {
+
+// Post() from any thread; everything else from the thread that runs it.
+class LocalExecutor final : public Executor {
+ public:
+  // Called instead of sleeping when nothing is left to run before `due_nanos`: a simulation moves its clock
+  // there.
+  using AdvanceClock = std::function<void(uint64_t due_nanos)>;
+
+  // `clock` must outlive this.
+  explicit LocalExecutor(const Clock& clock, AdvanceClock advance_clock = nullptr);
+
+  // Runs `task` and everything else that is ready on the calling thread until `task` is done; what else is
+  // still waiting then goes on in the next Run(). Not from within a coroutine.
+  template <typename T>
+  T Run(Task<T> task) {
+    return RunTask(*this, std::move(task));
+  }
+  // Runs until `done` is set by a coroutine of this executor.
+  void RunUntil(const bool& done);
+  // Runs whatever is ready now, and what that makes ready, without waiting for timers or other threads.
+  void RunReady();
+
+  void Post(PostedWork& work) override;
+  void PostAfter(uint64_t nanos, PostedWork& work) override;
+  const Clock& clock() const override { return clock_; }
+
+ private:
+  void Collect();
+  void ResumeFirst();
+  void Sleep();
+
+  const Clock& clock_;
+  const AdvanceClock advance_clock_;
+  Mailbox mailbox_;
+  WorkQueue ready_;
+  TimerHeap timers_;
+
+  // Guards `woken_`, which only a sleeping owner looks at.
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool woken_ = false;
+};
+
+}  // namespace varve

@@ -1,0 +1,84 @@
+// Mailbox: the lock-free way in to an executor's thread. Any thread pushes; one thread, the owner, takes. A
+// push tells its caller when the owner sleeps, so that only then anybody pays for waking it.
+#pragma once
+
+#include <atomic>
+
+#include "engine/ring/executor.h"
+
+namespace varve {
+
+// First in, first out; links through PostedWork::next. One thread.
+class WorkQueue {
+ public:
+  bool empty() const { return first_ == nullptr; }
+  void Append(PostedWork& work) {
+    work.next = nullptr;
+    *(first_ == nullptr ? &first_ : &last_->next) = &work;
+    last_ = &work;
+  }
+  // Precondition: !empty().
+  PostedWork& TakeFirst() {
+    PostedWork& work = *first_;
+    first_ = work.next;
+    return work;
+  }
+
+ private:
+  PostedWork* first_ = nullptr;
+  PostedWork* last_ = nullptr;
+};
+
+class Mailbox {
+ public:
+  // Any thread. True when the owner has declared itself asleep: the caller must wake it. `work` belongs to
+  // the owner from here on.
+  bool Push(PostedWork& work) {
+    PostedWork* seen = newest_.load(std::memory_order_relaxed);
+    do {
+      work.next = seen == &asleep_ ? nullptr : seen;
+    } while (
+        !newest_.compare_exchange_weak(seen, &work, std::memory_order_acq_rel, std::memory_order_relaxed));
+    return seen == &asleep_;
+  }
+
+  // The rest: the owner's thread.
+  bool empty() const {
+    const PostedWork* newest = newest_.load(std::memory_order_relaxed);
+    return newest == nullptr || newest == &asleep_;
+  }
+  // Moves everything to the end of `queue` in the order in which it was pushed, and is awake afterwards.
+  void TakeAll(WorkQueue& queue) {
+    if (newest_.load(std::memory_order_relaxed) == nullptr) {
+      return;
+    }
+    PostedWork* newest = newest_.exchange(nullptr, std::memory_order_acquire);
+    if (newest == &asleep_) {
+      return;
+    }
+    PostedWork* oldest_first = nullptr;
+    while (newest != nullptr) {
+      PostedWork* older = newest->next;
+      newest->next = oldest_first;
+      oldest_first = newest;
+      newest = older;
+    }
+    while (oldest_first != nullptr) {
+      PostedWork* next = oldest_first->next;
+      queue.Append(*oldest_first);
+      oldest_first = next;
+    }
+  }
+  // False, and still awake, when something was pushed meanwhile.
+  bool FallAsleep() {
+    PostedWork* expected = nullptr;
+    return newest_.compare_exchange_strong(expected, &asleep_, std::memory_order_acq_rel);
+  }
+
+ private:
+  // Marks the sleep by its address; never resumed.
+  PostedWork asleep_;
+  std::atomic<PostedWork*> newest_{nullptr};
+};
+
+}  // namespace varve

@@ -1,0 +1,93 @@
+// MemoryDevice: a BlockDevice whose bytes lie in memory, with faults that a test injects. Runs on any
+// executor, on several at once.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/device/block_device.h"
+
+namespace varve {
+
+struct MemoryDeviceOptions {
+  uint64_t size_bytes = 64 * kMiB;
+  uint32_t sector_bytes = 512;
+  // Operations complete after an Executor::Yield() instead of at once: other coroutines run in between.
+  bool yields = false;
+  // Writes that no later Flush() has made durable, and that were not kDurable, are lost in Crash().
+  bool volatile_cache = false;
+  std::string name = "memory";
+};
+
+class MemoryDevice final : public BlockDevice {
+ public:
+  // Only pieces that were ever written take memory; the rest reads as zeros.
+  static constexpr size_t kPieceBytes = 64 * kKiB;
+  struct Piece {
+    std::array<std::byte, kPieceBytes> bytes{};
+  };
+  // What lies on the device at one moment. Copying costs a pointer a piece.
+  using Contents = std::vector<std::shared_ptr<Piece>>;
+
+  explicit MemoryDevice(MemoryDeviceOptions options = {});
+  MemoryDevice(uint64_t size_bytes, uint32_t sector_bytes)
+      : MemoryDevice(MemoryDeviceOptions{.size_bytes = size_bytes, .sector_bytes = sector_bytes}) {}
+
+  // Everything below: any thread.
+
+  Contents Snapshot() const;
+  // As if it had always held `contents`, all durable.
+  void Restore(const Contents& contents);
+  // An independent device with the same content, all durable, and no faults.
+  std::unique_ptr<MemoryDevice> Clone() const;
+  // Power failure: what was not durable is gone (with volatile_cache; else nothing is).
+  void Crash();
+
+  // Reads and writes around the device's checks and counters.
+  std::string Peek(uint64_t offset, size_t bytes) const;
+  void Poke(uint64_t offset, std::string_view bytes);
+  // Inverts every bit of the bytes, durably.
+  void Corrupt(uint64_t offset, size_t bytes);
+
+  // The operation that comes after `later` more of its kind fails with kDeviceError, once; it changes
+  // nothing.
+  void FailRead(uint64_t later = 0);
+  void FailWrite(uint64_t later = 0);
+  void FailFlush(uint64_t later = 0);
+  // From that write or flush on, every write, flush and discard fails: a device that died.
+  void DieAtWrite(uint64_t later = 0);
+  // No fault is pending any more, and a dead device lives again.
+  void Heal();
+
+ private:
+  struct Fault {
+    std::optional<uint64_t> left;
+    bool stays = false;
+  };
+
+  Task<Status> DoRead(DeviceOffset offset, std::span<std::byte> into) override;
+  Task<Status> DoWrite(DeviceOffset offset, std::span<const std::byte> from,
+                       Persistence persistence) override;
+  Task<Status> DoFlush() override;
+  Task<Status> DoDiscard(DeviceOffset offset, uint64_t bytes) override;
+
+  // The caller holds mutex_.
+  static bool Fires(Fault& fault);
+  void CopyIn(Contents& contents, uint64_t offset, std::span<const std::byte> from);
+  void CopyOut(uint64_t offset, std::span<std::byte> into) const;
+  Status Failed(std::string_view operation, uint64_t offset) const;
+
+  const MemoryDeviceOptions options_;
+  mutable std::mutex mutex_;  // everything below; held for memory copies only
+  Contents current_;
+  Contents durable_;
+  Fault read_fault_;
+  Fault write_fault_;
+  Fault flush_fault_;
+};
+
+}  // namespace varve
