@@ -34,6 +34,9 @@ class Executor {
   virtual void Post(PostedWork& work) = 0;
   // Only from this executor's thread: the same after at least `nanos`.
   virtual void PostAfter(uint64_t nanos, PostedWork& work) = 0;
+  // Only from this executor's thread: takes back what PostAfter was given. False when its time has come
+  // already: then it is resumed as posted.
+  virtual bool CancelPostAfter(PostedWork& work) = 0;
   virtual const Clock& clock() const = 0;
 
   // co_await executor.Switch(): go on as a coroutine of this executor (no cost when already there). The

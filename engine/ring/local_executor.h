@@ -37,6 +37,7 @@ class LocalExecutor final : public Executor {
 
   void Post(PostedWork& work) override;
   void PostAfter(uint64_t nanos, PostedWork& work) override;
+  bool CancelPostAfter(PostedWork& work) override { return timers_.Remove(work); }
   const Clock& clock() const override { return clock_; }
 
  private:

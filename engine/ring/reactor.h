@@ -105,6 +105,7 @@ class Reactor final : public Executor {
 
   void Post(PostedWork& work) override;
   void PostAfter(uint64_t nanos, PostedWork& work) override;
+  bool CancelPostAfter(PostedWork& work) override { return timers_.Remove(work); }
   const Clock& clock() const override { return clock_; }
 
   // Results are those of the system calls of these names, with -errno; short transfers are the caller's to

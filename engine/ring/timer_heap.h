@@ -17,6 +17,17 @@ class TimerHeap {
     timers_.push_back({due_nanos, next_order_++, &work});
     std::push_heap(timers_.begin(), timers_.end(), Later);
   }
+  // False when it is not here (any more). Costs a walk over all timers.
+  bool Remove(const PostedWork& work) {
+    const auto found =
+        std::find_if(timers_.begin(), timers_.end(), [&](const Timer& timer) { return timer.work == &work; });
+    if (found == timers_.end()) {
+      return false;
+    }
+    timers_.erase(found);
+    std::make_heap(timers_.begin(), timers_.end(), Later);
+    return true;
+  }
   bool empty() const { return timers_.empty(); }
   uint64_t next_due_nanos() const { return timers_.empty() ? kNever : timers_.front().due_nanos; }
   void MoveDue(uint64_t now_nanos, WorkQueue& to) {
