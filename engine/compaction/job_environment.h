@@ -1,0 +1,75 @@
+// What every job is given, and what it hands back.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string_view>
+
+#include "engine/base/result.h"
+#include "engine/device/block_device.h"
+#include "engine/table/segment_builder.h"
+#include "engine/table/table_environment.h"
+#include "engine/version/version.h"
+#include "engine/version/version_edit.h"
+
+namespace varve {
+
+class ExtentAllocator;
+
+// Sees the keys of merges from level 0 into level 1, once for each version of a key that the merge reads.
+// Jobs run on background executors: an observer that several jobs may call at once locks for itself, and must
+// be quick.
+class MergeObserver {
+ public:
+  virtual ~MergeObserver() = default;
+  virtual void OnMergedKey(std::string_view user_key) = 0;
+};
+
+// Asked between slices of work: how long the job must pause before it goes on. For rate limits.
+class JobPacer {
+ public:
+  virtual ~JobPacer() = default;
+  // `bytes` were read and written since the last call.
+  virtual uint64_t PauseNanos(uint64_t bytes) = 0;
+};
+
+// How tables of a level are built.
+class TableShape {
+ public:
+  virtual ~TableShape() = default;
+  virtual SegmentOptions OptionsOf(uint32_t level) const = 0;
+};
+
+struct JobEnvironment {
+  TableEnvironment table;
+  ExtentAllocator& allocator;
+  const TableShape& shape;
+  // Never handed out before; any thread.
+  std::function<TableId()> new_table_id;
+  // Both may be nullptr.
+  MergeObserver* observer = nullptr;
+  JobPacer* pacer = nullptr;
+  // Set from any thread: the job ends with kCancelled at its next slice. May be nullptr.
+  const std::atomic<bool>* cancelled = nullptr;
+};
+
+struct JobStatistics {
+  uint64_t read_bytes = 0;     // of the input tables' data
+  uint64_t written_bytes = 0;  // to the output tables, meta and padding included
+  uint64_t entries_in = 0;
+  uint64_t entries_out = 0;
+  uint64_t tables_in = 0;
+  uint64_t tables_out = 0;
+};
+
+// What a job did. Its tables are durable; nobody knows of them before `edit` is installed. If it never is,
+// DiscardOutput gives their space back.
+struct JobOutput {
+  VersionEdit edit;
+  JobStatistics statistics;
+};
+
+void DiscardOutput(const JobEnvironment& environment, const JobOutput& output);
+
+}  // namespace varve

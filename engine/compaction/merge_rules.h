@@ -1,0 +1,65 @@
+// Which versions of a key a merge keeps. One place for the rules of snapshots and tombstones, whatever way of
+// merging asks: a wrong answer here loses or revives data.
+//
+// A version is visible to a reader at snapshot s when it is the newest one with sequence <= s. Readers are at
+// the snapshots listed, and at any sequence not below the newest one in force when the list was taken. So, of
+// all versions of one key, for each snapshot the newest one at or below it must stay, and the newest of all.
+// A tombstone that must stay by that rule may still go when nobody can tell: no snapshot is older than it,
+// and no older version of its key is in anything that is read after the output (the caller knows).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/base/internal_key.h"
+#include "engine/base/units.h"
+#include "engine/version/version.h"
+
+namespace varve {
+
+// The sequence numbers that readers hold, ascending, without duplicates.
+using SnapshotList = std::vector<SequenceNumber>;
+
+// Answers, for user keys in ascending order, whether anything that is read after Tree `level` may hold a
+// version of the key: Log_level and every deeper Tree and Log. By the key ranges of tables.
+class OlderData {
+ public:
+  // Tables in `except` (the merge's own inputs) do not count; they must be sorted by id.
+  OlderData(std::shared_ptr<const Version> version, uint32_t level, std::vector<TableId> except);
+
+  bool MayHold(std::string_view user_key);
+
+ private:
+  bool IsExcepted(const LiveTable& table) const;
+
+  std::shared_ptr<const Version> version_;
+  std::vector<TableId> except_;
+  // One for each deeper Tree that has tables.
+  std::vector<SortedTables::Cursor> trees_;
+  // Tables of the Logs: few, their ranges overlap.
+  std::vector<const LiveTable*> logs_;
+};
+
+// Fed with every version that a merge reads, in internal-key order.
+class MergeRules {
+ public:
+  // `older` nullptr: tombstones stay (older data may be anywhere).
+  MergeRules(SnapshotList snapshots, OlderData* older) : snapshots_(std::move(snapshots)), older_(older) {}
+
+  // Whether the version goes into the output.
+  bool Keep(std::string_view internal_key);
+
+ private:
+  SnapshotList snapshots_;
+  OlderData* older_;
+  std::string user_key_;
+  bool has_key_ = false;
+  // Of the versions of user_key_ seen so far: the snapshot that the last one serves (index into snapshots_,
+  // or snapshots_.size() for readers of the newest state).
+  size_t last_stripe_ = 0;
+};
+
+}  // namespace varve

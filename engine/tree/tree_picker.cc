@@ -1,0 +1,272 @@
+#include "engine/tree/tree_picker.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+namespace varve {
+
+namespace {
+
+using TableList = std::vector<std::shared_ptr<const LiveTable>>;
+
+bool AnyBusy(const TableList& tables, const BusySet& busy) {
+  return std::any_of(tables.begin(), tables.end(),
+                     [&](const std::shared_ptr<const LiveTable>& table) { return busy.Holds(table->id()); });
+}
+
+// Grows `chosen` (positions in `placed`, marked) by all tables that overlap the hull, until none does, and
+// the hull with them. What is older and overlaps must not stay behind, and what is newer may not either: it
+// overlaps what comes next.
+void CloseUnderOverlap(const std::vector<StampedTable>& placed, std::vector<bool>& chosen, KeyRange& hull) {
+  bool grew = true;
+  while (grew) {
+    grew = false;
+    for (size_t i = 0; i < placed.size(); ++i) {
+      if (!chosen[i] && placed[i]->range().Overlaps(hull)) {
+        chosen[i] = true;
+        ExtendToCover(hull, placed[i]->range());
+        grew = true;
+      }
+    }
+  }
+}
+
+void AddChosen(CompactionPlan& plan, Place place, const std::vector<StampedTable>& placed,
+               const std::vector<bool>& chosen) {
+  for (size_t i = 0; i < placed.size(); ++i) {
+    if (chosen[i]) {
+      plan.inputs.push_back({place, placed[i].table});
+    }
+  }
+}
+
+// Given inputs and their hull: the children, the grandparents, and whether it is a move. nullopt when a
+// running job is in the way.
+std::optional<CompactionPlan> Complete(const Version& version, const TreeConfig& config, const BusySet& busy,
+                                       CompactionPlan plan) {
+  const uint32_t output = plan.output_level;
+  plan.children = version.tree(output).Overlapping(plan.hull);
+  if (!plan.children.empty()) {
+    ExtendToCover(plan.hull, plan.children.front()->range());
+    ExtendToCover(plan.hull, plan.children.back()->range());
+  }
+  plan.output_table_bytes = config.table_bytes;
+  plan.grandparent_bytes_max = config.grandparent_tables_max * config.table_bytes;
+  if (output + 1 < kLevels) {
+    plan.grandparents = version.tree(output + 1).Overlapping(plan.hull);
+  }
+  plan.kind =
+      plan.inputs.size() == 1 && plan.children.empty() ? MergeKind::kTrivialMove : MergeKind::kTableMerge;
+  if (!busy.CanRun(plan)) {
+    return std::nullopt;
+  }
+  return plan;
+}
+
+std::optional<CompactionPlan> PickLevel0(const Version& version, const TreeConfig& config,
+                                         const TreePickerState& state) {
+  const std::vector<StampedTable>& tables = version.level0();
+  if (tables.empty()) {
+    return std::nullopt;
+  }
+  CompactionPlan plan;
+  plan.reason = PlanReason::kLevel0Tables;
+  plan.output_level = 1;
+  plan.hull = tables.front()->range().Owned();
+  std::vector<bool> chosen(tables.size(), false);
+  CloseUnderOverlap(tables, chosen, plan.hull);
+  AddChosen(plan, {0, Part::kLevel0}, tables, chosen);
+  return Complete(version, config, state.busy, std::move(plan));
+}
+
+// The plan that takes `table` of Tree_level down, with the part of Log_level that may not stay above it.
+std::optional<CompactionPlan> PlanOfTable(const Version& version, const TreeConfig& config,
+                                          const TreePickerState& state, uint32_t level,
+                                          const std::shared_ptr<const LiveTable>& table, PlanReason reason) {
+  CompactionPlan plan;
+  plan.reason = reason;
+  plan.output_level = level + 1;
+  plan.inputs.push_back({{level, Part::kTree}, table});
+  plan.hull = table->range().Owned();
+  const std::vector<StampedTable>& log = version.level(level).log;
+  std::vector<bool> chosen(log.size(), false);
+  CloseUnderOverlap(log, chosen, plan.hull);
+  AddChosen(plan, {level, Part::kLog}, log, chosen);
+  return Complete(version, config, state.busy, std::move(plan));
+}
+
+struct Candidate {
+  // Bytes of the level below that would be rewritten for each byte that goes down.
+  double overlap_ratio;
+  bool before_cursor;
+  std::shared_ptr<const LiveTable> table;
+};
+
+// Every free table of the Tree with its overlap ratio, the best first. Walks both levels once.
+std::vector<Candidate> RankByOverlap(const Version& version, const TreePickerState& state, uint32_t level) {
+  std::vector<Candidate> candidates;
+  SortedTables::Cursor child = version.tree(level + 1).First();
+  for (SortedTables::Cursor parent = version.tree(level).First(); parent.Valid(); parent.Next()) {
+    while (child.Valid() && child->largest_key() < parent->smallest_key()) {
+      child.Next();
+    }
+    uint64_t overlap_bytes = 0;
+    // The last child may reach under the next parent too: it stays where `child` is.
+    for (SortedTables::Cursor under = child; under.Valid() && under->smallest_key() <= parent->largest_key();
+         under.Next()) {
+      overlap_bytes += under->valid_bytes();
+    }
+    if (state.busy.Holds(parent->id())) {
+      continue;
+    }
+    const double ratio = static_cast<double>(overlap_bytes) /
+                         static_cast<double>(std::max<uint64_t>(parent->valid_bytes(), 1));
+    candidates.push_back({ratio, parent->largest_key() <= state.cursors[level], parent.shared()});
+  }
+  std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
+    return std::make_pair(a.overlap_ratio, a.before_cursor) <
+           std::make_pair(b.overlap_ratio, b.before_cursor);
+  });
+  return candidates;
+}
+
+std::optional<CompactionPlan> PickLevel(const Version& version, const TreeConfig& config,
+                                        const TreePickerState& state, uint32_t level) {
+  for (const Candidate& candidate : RankByOverlap(version, state, level)) {
+    std::optional<CompactionPlan> plan =
+        PlanOfTable(version, config, state, level, candidate.table, PlanReason::kSize);
+    if (plan.has_value()) {
+      return plan;
+    }
+  }
+  return std::nullopt;
+}
+
+// Bytes of the level's Tree that running jobs have not yet taken down.
+uint64_t IdleTreeBytes(const Version& version, const TreePickerState& state, uint32_t level) {
+  uint64_t bytes = version.tree(level).totals().valid_bytes;
+  return bytes - std::min(bytes, state.leaving_bytes[level]);
+}
+
+double ScoreOf(const Version& version, const TreeConfig& config, uint32_t level, uint64_t tree_bytes) {
+  if (level == 0) {
+    return static_cast<double>(version.level0().size()) /
+           static_cast<double>(std::max(config.level0_tables_trigger, 1u));
+  }
+  // Nothing is below the last level of the format.
+  if (level + 1 >= kLevels) {
+    return 0;
+  }
+  return static_cast<double>(tree_bytes) /
+         (static_cast<double>(LevelCapacityBytes(config, level)) * config.slack);
+}
+
+}  // namespace
+
+void TreePickerState::Started(const CompactionPlan& plan) {
+  busy.Add(plan);
+  const PlanInput& first = plan.inputs.front();
+  if (first.place.part == Part::kTree) {
+    cursors[first.place.level] = first.table->largest_key();
+  }
+  for (const PlanInput& input : plan.inputs) {
+    if (input.place.part == Part::kTree) {
+      leaving_bytes[input.place.level] += input.table->valid_bytes();
+    }
+  }
+}
+
+void TreePickerState::Ended(const CompactionPlan& plan) {
+  busy.Remove(plan);
+  for (const PlanInput& input : plan.inputs) {
+    if (input.place.part == Part::kTree) {
+      leaving_bytes[input.place.level] -= input.table->valid_bytes();
+    }
+  }
+}
+
+uint64_t LevelCapacityBytes(const TreeConfig& config, uint32_t level) {
+  const double capacity =
+      static_cast<double>(config.level1_bytes) * std::pow(config.level_ratio, static_cast<double>(level) - 1);
+  return capacity < 0x1p63 ? static_cast<uint64_t>(capacity) : uint64_t{1} << 63;
+}
+
+double LevelScore(const Version& version, const TreeConfig& config, uint32_t level) {
+  return ScoreOf(version, config, level, level == 0 ? 0 : version.tree(level).totals().valid_bytes);
+}
+
+uint64_t CompactionDebtBytes(const Version& version, const TreeConfig& config) {
+  uint64_t debt = 0;
+  // What level 0 holds beyond its trigger goes through level 1 as a whole.
+  uint64_t arriving = 0;
+  if (LevelScore(version, config, 0) > 1) {
+    arriving = version.totals(0).valid_bytes;
+    debt += arriving + version.tree(1).totals().valid_bytes;
+  }
+  for (uint32_t level = 1; level + 1 < kLevels; ++level) {
+    const uint64_t bytes = version.tree(level).totals().valid_bytes + arriving;
+    const uint64_t capacity = LevelCapacityBytes(config, level);
+    arriving = bytes > capacity ? bytes - capacity : 0;
+    if (arriving == 0) {
+      continue;
+    }
+    // Each byte that goes down rewrites what it overlaps below: as much as the levels' sizes say.
+    const uint64_t below = version.tree(level + 1).totals().valid_bytes;
+    const double overlap = static_cast<double>(below) / static_cast<double>(bytes);
+    debt += static_cast<uint64_t>(static_cast<double>(arriving) * (1 + overlap));
+  }
+  return debt;
+}
+
+std::optional<CompactionPlan> PickTreeCompaction(const Version& version, const TreeConfig& config,
+                                                 const TreePickerState& state) {
+  std::vector<std::pair<double, uint32_t>> due;
+  for (uint32_t level = 0; level < kLevels; ++level) {
+    const double score =
+        ScoreOf(version, config, level, level == 0 ? 0 : IdleTreeBytes(version, state, level));
+    if (score >= 1) {
+      due.emplace_back(score, level);
+    }
+  }
+  std::stable_sort(due.begin(), due.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  for (const auto& [score, level] : due) {
+    std::optional<CompactionPlan> plan =
+        level == 0 ? PickLevel0(version, config, state) : PickLevel(version, config, state, level);
+    if (plan.has_value()) {
+      return plan;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<CompactionPlan> PlanRangeCompaction(const Version& version, const TreeConfig& config,
+                                                  const TreePickerState& state, uint32_t from,
+                                                  const KeyRangeView& range) {
+  if (from + 1 >= kLevels) {
+    return std::nullopt;
+  }
+  if (from > 0) {
+    for (const std::shared_ptr<const LiveTable>& table : version.tree(from).Overlapping(range)) {
+      std::optional<CompactionPlan> plan =
+          PlanOfTable(version, config, state, from, table, PlanReason::kRequested);
+      if (plan.has_value()) {
+        return plan;
+      }
+    }
+    return std::nullopt;
+  }
+  const bool meets = std::any_of(version.level0().begin(), version.level0().end(),
+                                 [&](const StampedTable& table) { return table->range().Overlaps(range); });
+  std::optional<CompactionPlan> plan;
+  if (meets) {
+    plan = PickLevel0(version, config, state);
+  }
+  if (plan.has_value()) {
+    plan->reason = PlanReason::kRequested;
+  }
+  return plan;
+}
+
+}  // namespace varve

@@ -1,0 +1,64 @@
+// The picker of the levels' Trees: looks at a Version and says which compaction is due, or none. A pure
+// function: no I/O, no clock, no state of its own, and the same answer for the same arguments.
+//
+// Level 0 scores its number of tables over the trigger, level i its valid bytes over its capacity
+// (level1_bytes × ratio^(i-1)) times slack; level kLevels-1 takes what comes. The highest score of at least 1
+// goes first; where running jobs are in its way, the next.
+// - Level 0: the transitive closure under overlap of its oldest table goes down, as one merge.
+// - Level i: the table that overlaps the least of the level below for its size (RocksDB's
+// kMinOverlappingRatio), together
+//   with what of Log_i overlaps it; the first after the level's cursor among equals.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "engine/version/busy_set.h"
+#include "engine/version/compaction_plan.h"
+#include "engine/version/version.h"
+
+namespace varve {
+
+struct TreeConfig {
+  uint64_t table_bytes = 64 * kMiB;
+  uint64_t level1_bytes = 256 * kMiB;
+  uint32_t level_ratio = 10;
+  // A deeper level 0 costs reads and saves writes: each merge rewrites level 1 for more tables.
+  uint32_t level0_tables_trigger = 4;
+  // How far a level may exceed its capacity before it is compacted.
+  double slack = 1.0;
+  // Outputs of a merge into level i overlap at most this many tables' worth of level i+1.
+  uint32_t grandparent_tables_max = 25;
+};
+
+struct TreePickerState {
+  BusySet busy;
+  // Per level, the largest key that was compacted last: among equals, what comes after it goes first.
+  std::array<std::string, kLevels> cursors;
+  // Per level, what running jobs are about to take out of its Tree: it does not count for the score.
+  std::array<uint64_t, kLevels> leaving_bytes{};
+
+  // When a plan starts and when it ends, whether its edit was installed or not.
+  void Started(const CompactionPlan& plan);
+  void Ended(const CompactionPlan& plan);
+};
+
+uint64_t LevelCapacityBytes(const TreeConfig& config, uint32_t level);
+// At least 1 when a compaction is due.
+double LevelScore(const Version& version, const TreeConfig& config, uint32_t level);
+// Bytes that have to be merged before every score is below 1: what back-pressure on writers goes by.
+uint64_t CompactionDebtBytes(const Version& version, const TreeConfig& config);
+
+std::optional<CompactionPlan> PickTreeCompaction(const Version& version, const TreeConfig& config,
+                                                 const TreePickerState& state);
+
+// The next step of taking what level `from` holds in `range` down by one level, whatever the scores say: for
+// a requested compaction, which asks again until the answer is nullopt (nothing is left, or running jobs are
+// in the way).
+std::optional<CompactionPlan> PlanRangeCompaction(const Version& version, const TreeConfig& config,
+                                                  const TreePickerState& state, uint32_t from,
+                                                  const KeyRangeView& range);
+
+}  // namespace varve

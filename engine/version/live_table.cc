@@ -1,0 +1,111 @@
+#include "engine/version/live_table.h"
+
+#include <algorithm>
+
+namespace varve {
+
+namespace {
+
+// The parts of `extent` that none of `others` holds. Generations share whole extents as a rule, but a later
+// one may have given a part back.
+std::vector<Extent> Minus(const Extent& extent, const std::vector<Extent>& others) {
+  std::vector<Extent> rest{extent};
+  for (const Extent& other : others) {
+    std::vector<Extent> next;
+    for (const Extent& piece : rest) {
+      const uint64_t begin = piece.offset.value;
+      const uint64_t end = begin + piece.bytes;
+      const uint64_t other_begin = std::clamp(other.offset.value, begin, end);
+      const uint64_t other_end = std::clamp(other.offset.value + other.bytes, begin, end);
+      if (other_begin >= other_end) {
+        next.push_back(piece);
+        continue;
+      }
+      if (begin < other_begin) {
+        next.push_back({DeviceOffset(begin), other_begin - begin});
+      }
+      if (other_end < end) {
+        next.push_back({DeviceOffset(other_end), end - other_end});
+      }
+    }
+    rest = std::move(next);
+  }
+  return rest;
+}
+
+std::vector<Extent> ExtentsOf(const TableView& view) {
+  std::vector<Extent> extents;
+  extents.reserve(view.extents.size());
+  for (const TableExtent& part : view.extents) {
+    extents.push_back(part.extent);
+  }
+  return extents;
+}
+
+}  // namespace
+
+LiveTable::LiveTable(TableView view, std::shared_ptr<LiveTables> registry)
+    : view_(std::move(view)),
+      valid_bytes_(view_.live_bytes()),
+      total_bytes_(view_.allocated_bytes()),
+      entries_(view_.entries()),
+      tombstones_(view_.tombstones()),
+      registry_(std::move(registry)) {
+}
+
+LiveTable::~LiveTable() {
+  if (registry_ != nullptr) {
+    registry_->OnDestroyed(view_);
+  }
+}
+
+std::shared_ptr<const LiveTable> LiveTables::Add(TableView view) {
+  {
+    const std::lock_guard lock(mutex_);
+    living_[view.id][view.generation].extents = ExtentsOf(view);
+  }
+  return std::make_shared<const LiveTable>(std::move(view), shared_from_this());
+}
+
+void LiveTables::MarkInstalled(const LiveTable& table) {
+  const std::lock_guard lock(mutex_);
+  living_[table.id()][table.generation()].installed = true;
+}
+
+void LiveTables::StopReporting() {
+  const std::lock_guard lock(mutex_);
+  observer_ = nullptr;
+}
+
+void LiveTables::OnDestroyed(const TableView& view) {
+  TableReleaseObserver* observer = nullptr;
+  std::vector<Extent> unreferenced;
+  bool is_last = false;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto table = living_.find(view.id);
+    const auto generation = table->second.find(view.generation);
+    const Generations gone = std::move(generation->second);
+    table->second.erase(generation);
+    is_last = table->second.empty();
+    if (gone.installed) {
+      observer = observer_;
+      std::vector<Extent> held;
+      for (const auto& [number, other] : table->second) {
+        held.insert(held.end(), other.extents.begin(), other.extents.end());
+      }
+      for (const Extent& extent : gone.extents) {
+        const std::vector<Extent> rest = Minus(extent, held);
+        unreferenced.insert(unreferenced.end(), rest.begin(), rest.end());
+      }
+    }
+    if (is_last) {
+      living_.erase(table);
+    }
+  }
+  if (observer != nullptr) {
+    observer->OnTableReleased(view, std::move(unreferenced), is_last);
+  }
+}
+
+}  // namespace varve

@@ -1,0 +1,91 @@
+// LiveTable: one generation of a table for as long as any Version holds it, and LiveTables: who still holds
+// which extents, so that space is given back exactly when the last Version that could read it is gone.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <vector>
+
+#include "engine/base/units.h"
+#include "engine/space/extent.h"
+#include "engine/table/table_view.h"
+#include "engine/version/key_range.h"
+
+namespace varve {
+
+// Told when a generation of a table that was installed is in no Version any more. Called on whatever thread
+// let go of the last one, with no lock of this room held; must not block, and must not pin or install
+// versions.
+class TableReleaseObserver {
+ public:
+  virtual ~TableReleaseObserver() = default;
+  // `unreferenced` are those of the view's extents that no other living generation of the table holds: nobody
+  // reads them any more, and the edit that took them away is durable. `is_last` when no generation of the
+  // table lives on.
+  virtual void OnTableReleased(const TableView& view, std::vector<Extent> unreferenced, bool is_last) = 0;
+};
+
+class LiveTables;
+
+class LiveTable {
+ public:
+  // Use LiveTables::Add. `registry` may be nullptr for a table that nobody is to be told of.
+  LiveTable(TableView view, std::shared_ptr<LiveTables> registry);
+  LiveTable(const LiveTable&) = delete;
+  LiveTable& operator=(const LiveTable&) = delete;
+  ~LiveTable();
+
+  const TableView& view() const { return view_; }
+  TableId id() const { return view_.id; }
+  Generation generation() const { return view_.generation; }
+  // User keys, both held.
+  std::string_view smallest_key() const { return view_.smallest; }
+  std::string_view largest_key() const { return view_.largest; }
+  KeyRangeView range() const { return {smallest_key(), largest_key()}; }
+  // Counted once, when the table comes alive: the view adds them up over its segments.
+  uint64_t valid_bytes() const { return valid_bytes_; }
+  uint64_t total_bytes() const { return total_bytes_; }
+  uint64_t entries() const { return entries_; }
+  uint64_t tombstones() const { return tombstones_; }
+
+ private:
+  TableView view_;
+  uint64_t valid_bytes_ = 0;
+  uint64_t total_bytes_ = 0;
+  uint64_t entries_ = 0;
+  uint64_t tombstones_ = 0;
+  std::shared_ptr<LiveTables> registry_;
+};
+
+// Threads: all calls from any thread; a mutex is held for a map operation.
+class LiveTables : public std::enable_shared_from_this<LiveTables> {
+ public:
+  // `observer` may be nullptr; it must outlive the last call or StopReporting.
+  explicit LiveTables(TableReleaseObserver* observer) : observer_(observer) {}
+
+  std::shared_ptr<const LiveTable> Add(TableView view);
+  // The edit that brought the table is durable: from now on its release is reported. Before that its space is
+  // its job's.
+  void MarkInstalled(const LiveTable& table);
+  // From here on nothing is reported: the store is closing, or its last edit's fate is not known.
+  void StopReporting();
+
+ private:
+  friend class LiveTable;
+  void OnDestroyed(const TableView& view);
+
+  struct Generations {
+    bool installed = false;
+    std::vector<Extent> extents;
+  };
+
+  std::mutex mutex_;
+  // All under mutex_.
+  TableReleaseObserver* observer_;
+  std::map<TableId, std::map<Generation, Generations>> living_;
+};
+
+}  // namespace varve

@@ -1,0 +1,203 @@
+#include "engine/version/sorted_tables.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+
+namespace varve {
+
+void TableTotals::Add(const LiveTable& table) {
+  tables += 1;
+  valid_bytes += table.valid_bytes();
+  total_bytes += table.total_bytes();
+  entries += table.entries();
+  tombstones += table.tombstones();
+}
+
+void TableTotals::Add(const TableTotals& other) {
+  tables += other.tables;
+  valid_bytes += other.valid_bytes;
+  total_bytes += other.total_bytes;
+  entries += other.entries;
+  tombstones += other.tombstones;
+}
+
+void SortedTables::Cursor::Next() {
+  if (++position_ == tables_->chunks_[chunk_]->tables.size()) {
+    position_ = 0;
+    ++chunk_;
+  }
+}
+
+void SortedTables::Cursor::Prev() {
+  if (position_ > 0) {
+    --position_;
+    return;
+  }
+  if (chunk_ == 0) {
+    chunk_ = tables_->chunks_.size();
+    return;
+  }
+  --chunk_;
+  position_ = tables_->chunks_[chunk_]->tables.size() - 1;
+}
+
+SortedTables::Cursor SortedTables::Last() const {
+  if (chunks_.empty()) {
+    return First();
+  }
+  return {this, chunks_.size() - 1, chunks_.back()->tables.size() - 1};
+}
+
+size_t SortedTables::ChunkOf(std::string_view user_key) const {
+  const auto chunk = std::partition_point(chunks_.begin(), chunks_.end(),
+                                          [&](const std::shared_ptr<const Chunk>& candidate) {
+                                            return candidate->tables.back()->largest_key() < user_key;
+                                          });
+  return static_cast<size_t>(chunk - chunks_.begin());
+}
+
+SortedTables::Cursor SortedTables::Seek(std::string_view user_key) const {
+  const size_t chunk = ChunkOf(user_key);
+  if (chunk == chunks_.size()) {
+    return {this, chunk, 0};
+  }
+  const std::vector<std::shared_ptr<const LiveTable>>& tables = chunks_[chunk]->tables;
+  const auto table = std::partition_point(
+      tables.begin(), tables.end(),
+      [&](const std::shared_ptr<const LiveTable>& candidate) { return candidate->largest_key() < user_key; });
+  return {this, chunk, static_cast<size_t>(table - tables.begin())};
+}
+
+const LiveTable* SortedTables::Find(std::string_view user_key) const {
+  const Cursor cursor = Seek(user_key);
+  return cursor.Valid() && cursor->smallest_key() <= user_key ? cursor.shared().get() : nullptr;
+}
+
+std::vector<std::shared_ptr<const LiveTable>> SortedTables::Overlapping(const KeyRangeView& range) const {
+  std::vector<std::shared_ptr<const LiveTable>> overlapping;
+  for (Cursor cursor = Seek(range.smallest); cursor.Valid() && cursor->smallest_key() <= range.largest;
+       cursor.Next()) {
+    overlapping.push_back(cursor.shared());
+  }
+  return overlapping;
+}
+
+bool SortedTables::AnyOverlaps(const KeyRangeView& range) const {
+  const Cursor cursor = Seek(range.smallest);
+  return cursor.Valid() && cursor->smallest_key() <= range.largest;
+}
+
+std::shared_ptr<const SortedTables::Chunk> SortedTables::MakeChunk(
+    std::vector<std::shared_ptr<const LiveTable>> tables) {
+  auto chunk = std::make_shared<Chunk>();
+  for (const std::shared_ptr<const LiveTable>& table : tables) {
+    chunk->totals.Add(*table);
+  }
+  chunk->tables = std::move(tables);
+  return chunk;
+}
+
+// Puts an edited list together in key order, checking that each table lies behind the one before it.
+class SortedTables::Builder {
+ public:
+  // A chunk as it was: what is inside it was checked when it was made.
+  Status TakeOver(const std::shared_ptr<const Chunk>& chunk) {
+    Status behind = CheckBehind(*chunk->tables.front());
+    previous_ = chunk->tables.back().get();
+    list_.push_back(chunk);
+    return behind;
+  }
+
+  // Changed tables: joined with the last chunk where both are small, split evenly where they are many.
+  Status Append(std::vector<std::shared_ptr<const LiveTable>> tables) {
+    for (const std::shared_ptr<const LiveTable>& table : tables) {
+      Status behind = CheckBehind(*table);
+      if (!behind.ok()) {
+        return behind;
+      }
+      previous_ = table.get();
+    }
+    if (!tables.empty() && !list_.empty() &&
+        list_.back()->tables.size() + tables.size() <= kChunkTablesJoin) {
+      tables.insert(tables.begin(), list_.back()->tables.begin(), list_.back()->tables.end());
+      list_.pop_back();
+    }
+    const size_t parts = CeilDiv(tables.size(), kChunkTablesMax);
+    for (size_t part = 0; part < parts; ++part) {
+      const auto begin = tables.begin() + static_cast<ptrdiff_t>(tables.size() * part / parts);
+      const auto end = tables.begin() + static_cast<ptrdiff_t>(tables.size() * (part + 1) / parts);
+      list_.push_back(MakeChunk({begin, end}));
+    }
+    return {};
+  }
+
+  SortedTables Finish() {
+    SortedTables built;
+    for (const std::shared_ptr<const Chunk>& chunk : list_) {
+      built.totals_.Add(chunk->totals);
+    }
+    built.chunks_ = std::move(list_);
+    return built;
+  }
+
+ private:
+  Status CheckBehind(const LiveTable& table) const {
+    if (previous_ != nullptr && previous_->largest_key() >= table.smallest_key()) {
+      return Corruption(
+          fmt::format("tables {} and {} of one level overlap", previous_->id().value, table.id().value));
+    }
+    return {};
+  }
+
+  ChunkList list_;
+  const LiveTable* previous_ = nullptr;
+};
+
+Result<SortedTables> SortedTables::Edited(const std::vector<TableName>& removed,
+                                          std::vector<std::shared_ptr<const LiveTable>> added) const {
+  // The new content of the chunks that the edit touches, by position in chunks_.
+  std::map<size_t, std::vector<std::shared_ptr<const LiveTable>>> touched;
+  const auto touch = [&](size_t chunk) -> std::vector<std::shared_ptr<const LiveTable>>& {
+    const auto [place, is_new] = touched.try_emplace(chunk);
+    if (is_new && chunk < chunks_.size()) {
+      place->second = chunks_[chunk]->tables;
+    }
+    return place->second;
+  };
+  for (const TableName& name : removed) {
+    std::vector<std::shared_ptr<const LiveTable>>& tables = touch(ChunkOf(name.smallest_key));
+    const size_t erased = std::erase_if(tables, [&](const std::shared_ptr<const LiveTable>& table) {
+      return table->id() == name.id && table->generation() == name.generation;
+    });
+    if (erased != 1) {
+      return Corruption(fmt::format("an edit removes table {} generation {}, which is not in its level",
+                                    name.id.value, name.generation.value));
+    }
+  }
+  for (std::shared_ptr<const LiveTable>& table : added) {
+    // Behind the last chunk means into the last one, which is split when it grows.
+    const size_t chunk = std::min(ChunkOf(table->largest_key()), std::max<size_t>(chunks_.size(), 1) - 1);
+    touch(chunk).push_back(std::move(table));
+  }
+
+  Builder builder;
+  for (size_t chunk = 0; chunk < std::max<size_t>(chunks_.size(), 1); ++chunk) {
+    const auto changed = touched.find(chunk);
+    Status step;
+    if (changed != touched.end()) {
+      std::sort(changed->second.begin(), changed->second.end(),
+                [](const auto& a, const auto& b) { return a->smallest_key() < b->smallest_key(); });
+      step = builder.Append(std::move(changed->second));
+    } else if (chunk < chunks_.size()) {
+      step = builder.TakeOver(chunks_[chunk]);
+    }
+    if (!step.ok()) {
+      return step.error();
+    }
+  }
+  return builder.Finish();
+}
+
+}  // namespace varve

@@ -1,0 +1,89 @@
+#include "engine/version/version.h"
+
+#include <fmt/core.h>
+
+namespace varve {
+
+Version::Version()
+    : level0_(std::make_shared<const std::vector<StampedTable>>()),
+      wal_segments_(std::make_shared<const std::vector<WalSegment>>()),
+      parameters_(std::make_shared<const std::map<std::string, std::string, std::less<>>>()) {
+  levels_.fill(std::make_shared<const Level>());
+}
+
+TableTotals Version::totals(uint32_t i) const {
+  if (i == 0) {
+    return level0_totals_;
+  }
+  TableTotals totals = levels_[i]->tree.totals();
+  totals.Add(levels_[i]->log_totals);
+  return totals;
+}
+
+TableTotals Version::totals() const {
+  TableTotals all;
+  for (uint32_t i = 0; i < kLevels; ++i) {
+    all.Add(totals(i));
+  }
+  return all;
+}
+
+uint32_t Version::last_level() const {
+  for (uint32_t i = kLevels - 1; i > 0; --i) {
+    if (!levels_[i]->tree.empty() || !levels_[i]->log.empty()) {
+      return i;
+    }
+  }
+  return 0;
+}
+
+bool Version::AnyBelowTreeOverlaps(uint32_t i, const KeyRangeView& range) const {
+  for (uint32_t below = i; below < kLevels; ++below) {
+    if (below > i && levels_[below]->tree.AnyOverlaps(range)) {
+      return true;
+    }
+    for (const StampedTable& placed : levels_[below]->log) {
+      if (placed->range().Overlaps(range)) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+std::string Version::ToString() const {
+  std::string text =
+      fmt::format("epoch {} last-sequence {} log-start {} next-table {} next-stamp {}{}\n",
+                  counters_.epoch.value, counters_.last_sequence.value, counters_.log_start.value,
+                  counters_.next_table_id.value, counters_.next_stamp.value, counters_.clean ? " clean" : "");
+  const auto table_line = [&](std::string_view part, const LiveTable& table, InstallStamp stamp) {
+    text += fmt::format("  {} {}.{} stamp {} [{:?}..{:?}] {} entries, {} tombstones, {} valid of {} bytes\n",
+                        part, table.id().value, table.generation().value, stamp.value, table.smallest_key(),
+                        table.largest_key(), table.entries(), table.tombstones(), table.valid_bytes(),
+                        table.total_bytes());
+  };
+  text += "level 0\n";
+  for (const StampedTable& placed : level0()) {
+    table_line("table", *placed.table, placed.stamp);
+  }
+  for (uint32_t i = 1; i <= std::max(last_level(), 1u); ++i) {
+    text += fmt::format("level {}\n", i);
+    for (SortedTables::Cursor cursor = tree(i).First(); cursor.Valid(); cursor.Next()) {
+      table_line("tree", *cursor, cursor->view().stamp);
+    }
+    for (const StampedTable& placed : level(i).log) {
+      table_line("log", *placed.table, placed.stamp);
+    }
+    for (const BufferElement& element : level(i).buffer) {
+      if (element.table() != nullptr) {
+        table_line("buffer", *element.table(), element.stamp);
+      } else {
+        text += fmt::format("  hole stamp {} [{:?}..{:?}]\n", element.stamp.value, element.range().smallest,
+                            element.range().largest);
+      }
+    }
+  }
+  return text;
+}
+
+}  // namespace varve

@@ -1,0 +1,149 @@
+// Version: which tables the store consists of, and all else that the manifest knows, as an immutable value.
+// An edit makes a new Version that shares what it did not change. docs/architecture.md shows how reads walk
+// it.
+//
+//   level 0        tables flushed from memtables, by install stamp, newest last; ranges overlap
+//   level i >= 1   Tree    disjoint tables by key
+//                  Log     tables moved out of the Tree (the SST-Log), by install stamp, newest last; ranges
+//                  overlap Buffer  views and holes (the compaction buffer), by install stamp, newest last
+//
+// Threads: immutable, so any. Reached by readers through Published<>.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "engine/base/result.h"
+#include "engine/base/units.h"
+#include "engine/version/key_range.h"
+#include "engine/version/live_table.h"
+#include "engine/version/sorted_tables.h"
+#include "engine/wal/wal_segment.h"
+
+namespace varve {
+
+// Level 0 and seven below it: with a first level of 256 MiB and ratio 10 the last holds far more than a
+// device.
+inline constexpr uint32_t kLevels = 8;
+
+// A table in a part that is ordered by time of install.
+struct StampedTable {
+  InstallStamp stamp;
+  std::shared_ptr<const LiveTable> table;
+
+  const LiveTable* operator->() const { return table.get(); }
+};
+
+// One element of a compaction buffer: a view that was also merged into the level, or a hole: a range in which
+// no older element of the buffer may be believed.
+struct BufferElement {
+  InstallStamp stamp;
+  std::variant<std::shared_ptr<const LiveTable>, KeyRange> content;
+
+  // nullptr for a hole.
+  const LiveTable* table() const {
+    const auto* held = std::get_if<std::shared_ptr<const LiveTable>>(&content);
+    return held != nullptr ? held->get() : nullptr;
+  }
+  bool is_hole() const { return std::holds_alternative<KeyRange>(content); }
+  KeyRangeView range() const {
+    return is_hole() ? KeyRangeView(std::get<KeyRange>(content)) : table()->range();
+  }
+};
+
+struct Level {
+  SortedTables tree;
+  std::vector<StampedTable> log;
+  TableTotals log_totals;
+  std::vector<BufferElement> buffer;
+};
+
+// What the manifest knows beside tables.
+struct VersionCounters {
+  // No table of this id or above was ever written.
+  TableId next_table_id{1};
+  // The stamp that the next install takes.
+  InstallStamp next_stamp{1};
+  // The largest sequence number of any record in a table; the log may hold larger ones.
+  SequenceNumber last_sequence;
+  RecoveryEpoch epoch;
+  // Where log replay starts: every group before it is in tables.
+  Lsn log_start;
+  // The store was closed in order: there is no log to replay.
+  bool clean = false;
+
+  bool operator==(const VersionCounters&) const = default;
+};
+
+class Version {
+ public:
+  // A store without tables.
+  Version();
+
+  // Newest last; ranges overlap.
+  const std::vector<StampedTable>& level0() const { return *level0_; }
+  // 1 <= i < kLevels.
+  const Level& level(uint32_t i) const { return *levels_[i]; }
+  const SortedTables& tree(uint32_t i) const { return levels_[i]->tree; }
+
+  const VersionCounters& counters() const { return counters_; }
+  // Segments that may hold groups that must be replayed, oldest first.
+  const std::vector<WalSegment>& wal_segments() const { return *wal_segments_; }
+  // What mkfs decided and later opens must honour, by name.
+  const std::map<std::string, std::string, std::less<>>& parameters() const { return *parameters_; }
+
+  // Tree and Log of a level; for 0 the tables of level 0.
+  TableTotals totals(uint32_t i) const;
+  // Everything but buffers.
+  TableTotals totals() const;
+  // The deepest level with a table in its Tree or Log; 0 when none has.
+  uint32_t last_level() const;
+
+  // Whether the range meets a table that is read after Tree `i`: Log_i or anything deeper.
+  bool AnyBelowTreeOverlaps(uint32_t i, const KeyRangeView& range) const;
+
+  // Every table, once for each place that holds it: level 0, then each level's Tree, Log and Buffer.
+  template <typename Visit>
+  void ForEachTable(Visit visit) const;
+  std::string ToString() const;
+
+ private:
+  friend class VersionBuilder;
+
+  std::shared_ptr<const std::vector<StampedTable>> level0_;
+  TableTotals level0_totals_;
+  // [0] holds nothing.
+  std::array<std::shared_ptr<const Level>, kLevels> levels_;
+  VersionCounters counters_;
+  std::shared_ptr<const std::vector<WalSegment>> wal_segments_;
+  std::shared_ptr<const std::map<std::string, std::string, std::less<>>> parameters_;
+};
+
+template <typename Visit>
+void Version::ForEachTable(Visit visit) const {
+  for (const StampedTable& placed : level0()) {
+    visit(*placed.table);
+  }
+  for (uint32_t i = 1; i < kLevels; ++i) {
+    for (SortedTables::Cursor cursor = tree(i).First(); cursor.Valid(); cursor.Next()) {
+      visit(*cursor);
+    }
+    for (const StampedTable& placed : level(i).log) {
+      visit(*placed.table);
+    }
+    for (const BufferElement& element : level(i).buffer) {
+      if (element.table() != nullptr) {
+        visit(*element.table());
+      }
+    }
+  }
+}
+
+}  // namespace varve

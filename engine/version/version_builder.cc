@@ -1,0 +1,310 @@
+#include "engine/version/version_builder.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+namespace varve {
+
+namespace {
+
+Status RequireFreshStamp(InstallStamp stamp, InstallStamp previous, InstallStamp next) {
+  if (stamp <= previous || stamp >= next) {
+    return Corruption(fmt::format("an edit installs with stamp {} after {}, while the next is to be {}",
+                                  stamp.value, previous.value, next.value));
+  }
+  return {};
+}
+
+}  // namespace
+
+VersionBuilder::VersionBuilder(const Version& base, const VersionEdit& edit, LiveTables& tables)
+    : base_(base), edit_(edit), tables_(tables), built_(base) {
+}
+
+Result<Version> VersionBuilder::Build() {
+  Status status = CheckEdit();
+  if (status.ok()) {
+    status = BuildCounters();
+  }
+  if (status.ok()) {
+    status = CollectRemoved();
+  }
+  if (status.ok()) {
+    status = BuildLevel0();
+  }
+  for (uint32_t level = 1; status.ok() && level < kLevels; ++level) {
+    status = BuildLevel(level);
+  }
+  if (status.ok()) {
+    status = BuildWalSegments();
+  }
+  if (!status.ok()) {
+    return status.error();
+  }
+  return std::move(built_);
+}
+
+Status VersionBuilder::CheckEdit() const {
+  const auto check_place = [](Place place) -> Status {
+    if (place.level >= kLevels || (place.level == 0) != (place.part == Part::kLevel0)) {
+      return Corruption(
+          fmt::format("an edit names part {} of level {}", static_cast<int>(place.part), place.level));
+    }
+    return {};
+  };
+  for (const VersionEdit::RemovedTable& removed : edit_.removed_tables) {
+    Status status = check_place(removed.place);
+    if (!status.ok()) {
+      return status;
+    }
+  }
+  for (const VersionEdit::AddedTable& added : edit_.added_tables) {
+    Status status = check_place(added.place);
+    if (!status.ok()) {
+      return status;
+    }
+  }
+  const auto bad_hole_level = [](const auto& hole) { return hole.level == 0 || hole.level >= kLevels; };
+  if (std::any_of(edit_.added_holes.begin(), edit_.added_holes.end(), bad_hole_level) ||
+      std::any_of(edit_.removed_holes.begin(), edit_.removed_holes.end(), bad_hole_level)) {
+    return Corruption("an edit names a hole of a level that has no buffer");
+  }
+  return {};
+}
+
+Status VersionBuilder::BuildCounters() {
+  VersionCounters& counters = built_.counters_;
+  const auto grow = [](auto& counter, const auto& to, std::string_view name) -> Status {
+    if (!to.has_value()) {
+      return {};
+    }
+    if (*to < counter) {
+      return Corruption(
+          fmt::format("an edit takes the {} back from {} to {}", name, counter.value, to->value));
+    }
+    counter = *to;
+    return {};
+  };
+  Status status = grow(counters.log_start, edit_.log_start, "start of the log");
+  if (status.ok()) {
+    status = grow(counters.last_sequence, edit_.last_sequence, "last sequence number");
+  }
+  if (status.ok()) {
+    status = grow(counters.epoch, edit_.epoch, "recovery epoch");
+  }
+  if (status.ok()) {
+    status = grow(counters.next_table_id, edit_.next_table_id, "next table id");
+  }
+  if (status.ok()) {
+    status = grow(counters.next_stamp, edit_.next_stamp, "next install stamp");
+  }
+  counters.clean = edit_.clean;
+  if (!edit_.parameters.empty()) {
+    std::map<std::string, std::string, std::less<>> merged = *base_.parameters_;
+    for (const auto& [name, value] : edit_.parameters) {
+      merged.insert_or_assign(name, value);
+    }
+    built_.parameters_ =
+        std::make_shared<const std::map<std::string, std::string, std::less<>>>(std::move(merged));
+  }
+  return status;
+}
+
+Status VersionBuilder::CollectRemoved() {
+  for (const VersionEdit::RemovedTable& removed : edit_.removed_tables) {
+    const auto is_it = [&](const std::shared_ptr<const LiveTable>& table) {
+      return table->id() == removed.table.id && table->generation() == removed.table.generation;
+    };
+    std::shared_ptr<const LiveTable> found;
+    if (removed.place.part == Part::kTree) {
+      const SortedTables::Cursor cursor = base_.tree(removed.place.level).Seek(removed.table.smallest_key);
+      if (cursor.Valid() && is_it(cursor.shared())) {
+        found = cursor.shared();
+      }
+    } else if (removed.place.part == Part::kBuffer) {
+      for (const BufferElement& element : base_.level(removed.place.level).buffer) {
+        const auto* table = std::get_if<std::shared_ptr<const LiveTable>>(&element.content);
+        if (table != nullptr && is_it(*table)) {
+          found = *table;
+        }
+      }
+    } else {
+      const std::vector<StampedTable>& placed =
+          removed.place.part == Part::kLevel0 ? base_.level0() : base_.level(removed.place.level).log;
+      for (const StampedTable& candidate : placed) {
+        if (is_it(candidate.table)) {
+          found = candidate.table;
+        }
+      }
+    }
+    const auto name = std::make_pair(removed.table.id, removed.table.generation);
+    if (found == nullptr || !removed_.emplace(name, std::move(found)).second) {
+      return Corruption(fmt::format("an edit removes table {} generation {} from level {}, where it is not",
+                                    name.first.value, name.second.value, removed.place.level));
+    }
+  }
+  return {};
+}
+
+std::shared_ptr<const LiveTable> VersionBuilder::TableFor(const TableView& view) {
+  const auto moved = removed_.find({view.id, view.generation});
+  return moved != removed_.end() ? moved->second : tables_.Add(view);
+}
+
+std::vector<TableName> VersionBuilder::RemovedFrom(Place place) const {
+  std::vector<TableName> names;
+  for (const VersionEdit::RemovedTable& removed : edit_.removed_tables) {
+    if (removed.place == place) {
+      names.push_back(removed.table);
+    }
+  }
+  return names;
+}
+
+Result<std::vector<StampedTable>> VersionBuilder::EditStamped(Place place,
+                                                              const std::vector<StampedTable>& before) {
+  std::vector<StampedTable> after = before;
+  for (const TableName& name : RemovedFrom(place)) {
+    std::erase_if(after, [&](const StampedTable& placed) {
+      return placed->id() == name.id && placed->generation() == name.generation;
+    });
+  }
+  for (const VersionEdit::AddedTable& added : edit_.added_tables) {
+    if (added.place != place) {
+      continue;
+    }
+    const InstallStamp previous = after.empty() ? InstallStamp(0) : after.back().stamp;
+    Status fresh = RequireFreshStamp(added.stamp, previous, built_.counters_.next_stamp);
+    if (!fresh.ok()) {
+      return fresh.error();
+    }
+    after.push_back({added.stamp, TableFor(added.view)});
+  }
+  return after;
+}
+
+Status VersionBuilder::BuildLevel0() {
+  if (!Touches(0)) {
+    return {};
+  }
+  Result<std::vector<StampedTable>> level0 = EditStamped({0, Part::kLevel0}, base_.level0());
+  if (!level0.ok()) {
+    return level0.error();
+  }
+  built_.level0_totals_ = {};
+  for (const StampedTable& placed : *level0) {
+    built_.level0_totals_.Add(*placed.table);
+  }
+  built_.level0_ = std::make_shared<const std::vector<StampedTable>>(std::move(level0).value());
+  return {};
+}
+
+bool VersionBuilder::Touches(uint32_t level) const {
+  const auto at_place = [&](const auto& item) { return item.place.level == level; };
+  const auto at_level = [&](const auto& item) { return item.level == level; };
+  return std::any_of(edit_.removed_tables.begin(), edit_.removed_tables.end(), at_place) ||
+         std::any_of(edit_.added_tables.begin(), edit_.added_tables.end(), at_place) ||
+         std::any_of(edit_.added_holes.begin(), edit_.added_holes.end(), at_level) ||
+         std::any_of(edit_.removed_holes.begin(), edit_.removed_holes.end(), at_level);
+}
+
+Status VersionBuilder::BuildLevel(uint32_t level) {
+  if (!Touches(level)) {
+    return {};
+  }
+  auto built = std::make_shared<Level>(base_.level(level));
+  std::vector<std::shared_ptr<const LiveTable>> added;
+  for (const VersionEdit::AddedTable& table : edit_.added_tables) {
+    if (table.place == Place{level, Part::kTree}) {
+      added.push_back(TableFor(table.view));
+    }
+  }
+  Result<SortedTables> tree = base_.tree(level).Edited(RemovedFrom({level, Part::kTree}), std::move(added));
+  if (!tree.ok()) {
+    return tree.error();
+  }
+  built->tree = std::move(tree).value();
+  Status status = BuildLog(level, *built);
+  if (status.ok()) {
+    status = BuildBuffer(level, *built);
+  }
+  built_.levels_[level] = std::move(built);
+  return status;
+}
+
+Status VersionBuilder::BuildLog(uint32_t level, Level& into) {
+  Result<std::vector<StampedTable>> log = EditStamped({level, Part::kLog}, base_.level(level).log);
+  if (!log.ok()) {
+    return log.error();
+  }
+  into.log = std::move(log).value();
+  into.log_totals = {};
+  for (const StampedTable& placed : into.log) {
+    into.log_totals.Add(*placed.table);
+  }
+  return {};
+}
+
+Status VersionBuilder::BuildBuffer(uint32_t level, Level& into) {
+  const Place place{level, Part::kBuffer};
+  for (const TableName& name : RemovedFrom(place)) {
+    std::erase_if(into.buffer, [&](const BufferElement& element) {
+      return element.table() != nullptr && element.table()->id() == name.id &&
+             element.table()->generation() == name.generation;
+    });
+  }
+  for (const VersionEdit::RemovedHole& hole : edit_.removed_holes) {
+    if (hole.level == level && std::erase_if(into.buffer, [&](const BufferElement& element) {
+                                 return element.is_hole() && element.stamp == hole.stamp;
+                               }) != 1) {
+      return Corruption(fmt::format("an edit removes hole {} from the buffer of level {}, where it is not",
+                                    hole.stamp.value, level));
+    }
+  }
+  // Views and holes of one edit are two lists, ordered together by their stamps.
+  std::vector<BufferElement> added;
+  for (const VersionEdit::AddedTable& table : edit_.added_tables) {
+    if (table.place == place) {
+      added.push_back({table.stamp, TableFor(table.view)});
+    }
+  }
+  for (const VersionEdit::AddedHole& hole : edit_.added_holes) {
+    if (hole.level == level) {
+      added.push_back({hole.stamp, hole.range});
+    }
+  }
+  std::stable_sort(added.begin(), added.end(),
+                   [](const BufferElement& a, const BufferElement& b) { return a.stamp < b.stamp; });
+  for (BufferElement& element : added) {
+    const InstallStamp previous = into.buffer.empty() ? InstallStamp(0) : into.buffer.back().stamp;
+    Status fresh = RequireFreshStamp(element.stamp, previous, built_.counters_.next_stamp);
+    if (!fresh.ok()) {
+      return fresh;
+    }
+    into.buffer.push_back(std::move(element));
+  }
+  return {};
+}
+
+Status VersionBuilder::BuildWalSegments() {
+  if (edit_.added_wal_segments.empty() && edit_.released_wal_segments.empty()) {
+    return {};
+  }
+  std::vector<WalSegment> segments = base_.wal_segments();
+  for (const WalSegment& released : edit_.released_wal_segments) {
+    if (std::erase(segments, released) != 1) {
+      return Corruption("an edit releases a segment of the log that the store does not have");
+    }
+  }
+  for (const WalSegment& added : edit_.added_wal_segments) {
+    if (std::find(segments.begin(), segments.end(), added) != segments.end()) {
+      return Corruption("an edit adds a segment of the log that the store has");
+    }
+    segments.push_back(added);
+  }
+  built_.wal_segments_ = std::make_shared<const std::vector<WalSegment>>(std::move(segments));
+  return {};
+}
+
+}  // namespace varve

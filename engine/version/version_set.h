@@ -1,0 +1,101 @@
+// VersionSet: the newest Version and the manifest that makes it durable. Finished jobs install their edits
+// here, one at a time; each install is one manifest record, durable before the new Version is seen by anyone.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "engine/base/logger.h"
+#include "engine/base/result.h"
+#include "engine/device/block_device.h"
+#include "engine/ring/async_mutex.h"
+#include "engine/ring/task.h"
+#include "engine/space/extent.h"
+#include "engine/version/live_table.h"
+#include "engine/version/version.h"
+#include "engine/version/version_edit.h"
+
+namespace varve {
+
+class ExtentAllocator;
+class ManifestWriter;
+class SuperblockStore;
+
+// Hears of installs in their order, before Install ends, while the next install waits: the place to publish
+// what readers see. Must not install.
+class InstallObserver {
+ public:
+  virtual ~InstallObserver() = default;
+  // `edit` is what was recorded: with its stamps and holes.
+  virtual void OnInstalled(const std::shared_ptr<const Version>& version, const VersionEdit& edit) = 0;
+};
+
+struct VersionSetEnvironment {
+  BlockDevice& device;
+  ExtentAllocator& allocator;
+  SuperblockStore& superblocks;
+  Logger& logger;
+  // Both may be nullptr.
+  InstallObserver* installs = nullptr;
+  TableReleaseObserver* releases = nullptr;
+};
+
+// Threads: Install and Roll from any executor, concurrently; the rest from any thread.
+class VersionSet {
+ public:
+  // For mkfs: writes a manifest that holds a store without tables and with `first` applied, and makes the
+  // superblock name it.
+  static Task<Status> Create(VersionSetEnvironment environment, VersionEdit first);
+
+  // Reads the manifest that the superblock names (kCorruption, kUnsupported, kDeviceError) and checks the
+  // recovered Version against the invariants. The allocator must hold nothing as taken yet: what the Version
+  // and the manifest hold is marked taken in it. Writes nothing: the manifest is rolled at the first install
+  // where recovery found a torn record behind the end.
+  static Task<Result<std::unique_ptr<VersionSet>>> Open(VersionSetEnvironment environment);
+
+  // Releases of tables are not reported any more: what is live stays live on the device.
+  ~VersionSet();
+
+  std::shared_ptr<const Version> current() const;
+  // Never handed out before in the life of the store, crashes included.
+  TableId NewTableId();
+
+  // Completes `edit` (stamps, counters, holes), applies it to the newest Version, makes it durable, and
+  // publishes the result. kCorruption: the edit does not fit, nothing was done. Any other error: the record's
+  // fate on the device is unknown; every later Install answers kReadOnly, and space that the edit names must
+  // not be reused. Precondition: the tables that the edit adds are durable.
+  Task<Result<std::shared_ptr<const Version>>> Install(VersionEdit edit);
+
+  // A fresh snapshot in new extents; the old ones are given back. Install does this by itself when the
+  // manifest is full.
+  Task<Status> Roll();
+
+  // The manifest's extents, for space accounting and dumps.
+  std::vector<Extent> manifest_extents() const;
+
+ private:
+  VersionSet(VersionSetEnvironment environment, std::unique_ptr<ManifestWriter> manifest,
+             std::shared_ptr<const Version> version, std::shared_ptr<LiveTables> tables);
+
+  void Complete(VersionEdit& edit);
+  Task<Status> RollLocked();
+  void SetCurrent(std::shared_ptr<const Version> version);
+
+  VersionSetEnvironment environment_;
+  // One installer at a time; held over the manifest write.
+  AsyncMutex install_mutex_;
+  // The next two: under install_mutex_.
+  std::unique_ptr<ManifestWriter> manifest_;
+  Status failure_;
+  std::shared_ptr<LiveTables> tables_;
+  std::atomic<uint64_t> next_table_id_;
+  // Ids below are covered by a durable record.
+  std::atomic<uint64_t> table_id_limit_;
+  mutable std::mutex current_mutex_;
+  std::shared_ptr<const Version> current_;
+};
+
+}  // namespace varve
