@@ -12,11 +12,15 @@ namespace {
 constexpr size_t kIdleBuffersMax = 8;
 constexpr size_t kPageBytes = 4096;
 
-void Free(MessageBuffer& buffer) { std::free(buffer.bytes); }
+void Free(MessageBuffer& buffer) {
+  std::free(buffer.bytes);
+}
 
 }  // namespace
 
-MessageLease::MessageLease(MessageBuffer* buffer) : buffer_(buffer) { ++buffer_->leases; }
+MessageLease::MessageLease(MessageBuffer* buffer) : buffer_(buffer) {
+  ++buffer_->leases;
+}
 
 MessageLease::MessageLease(const MessageLease& other) : buffer_(other.buffer_) {
   if (buffer_ != nullptr) {

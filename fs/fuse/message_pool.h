@@ -1,5 +1,5 @@
-// Memory for requests from the kernel, one pool a channel. A request's bytes (names, data to write) stay where
-// they were read for as long as somebody holds a lease: a handler that has to wait takes one.
+// Memory for requests from the kernel, one pool a channel. A request's bytes (names, data to write) stay
+// where they were read for as long as somebody holds a lease: a handler that has to wait takes one.
 //
 // One thread: the channel's reactor.
 #pragma once

@@ -1,0 +1,107 @@
+// Channel: one reactor's end of a mounted connection. It decodes requests with a libfuse session of its own
+// (never mounted: it only decodes and encodes), so reactors share no lock and a handler finds its reactor's
+// state through the session's userdata.
+//
+// libfuse 3.14 does not know every request and drops some flags; the channel reads those from the raw header
+// before it hands the bytes on: SYNCFS, TMPFILE, the set-user-id flags of SETATTR and WRITE, DESTROY (whose
+// answer must wait for the store), INTERRUPT (answered ENOSYS once: no operation here can be cut short).
+//
+// One thread: its reactor, except Create and Initialise, which come before Serve, and `statistics`.
+#pragma once
+
+#include <sys/uio.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "engine/base/logger.h"
+#include "engine/base/result.h"
+#include "engine/ring/executor.h"
+#include "fs/fuse/message_pool.h"
+#include "fs/fuse/mount_owner.h"
+#include "fs/fuse/transport.h"
+#include "fs/ops/filesystem.h"
+
+struct fuse_session;
+
+namespace varve {
+
+struct ChannelStatistics {
+  static constexpr size_t kOpcodes = 64;
+  std::array<std::atomic<uint64_t>, kOpcodes> requests{};
+  std::atomic<uint64_t> replies_unwanted{0};  // the caller had gone
+  std::atomic<uint64_t> sleeps{0};            // times the reactor waited for the kernel
+};
+
+class Channel {
+ public:
+  struct Environment {
+    FileSystem& filesystem;
+    MountOwner& owner;
+    Transport& transport;
+    Executor& executor;
+    Logger& logger;
+  };
+
+  static Result<std::unique_ptr<Channel>> Create(Environment environment);
+  ~Channel();
+  Channel(const Channel&) = delete;
+  Channel& operator=(const Channel&) = delete;
+
+  // The INIT request of the connection goes to every channel; exactly one of them answers the kernel.
+  Status Initialise(std::span<char> init_message, bool answer);
+
+  // Handles the request in the first `bytes` of `message`. It has been answered when this returns if nothing
+  // had to be waited for; else it is answered later, on this thread.
+  void Process(const MessageLease& message, size_t bytes);
+
+  // From now on every request is refused, and this ends when those under way have been answered. Any
+  // executor.
+  Task<void> Quiesce();
+
+  MessagePool& pool() { return pool_; }
+  // Requests that wait for something.
+  size_t in_flight() const { return in_flight_; }
+  ChannelStatistics& statistics() { return statistics_; }
+  const ChannelStatistics& statistics() const { return statistics_; }
+
+  // For handlers.
+  FileSystem& filesystem() { return environment_.filesystem; }
+  MountOwner& owner() { return environment_.owner; }
+  const MessageLease& current_message() const { return current_; }
+  std::span<char> current_bytes() const { return current_.bytes().first(current_size_); }
+  bool current_is_temporary_file() const { return current_is_temporary_file_; }
+  std::span<char> scratch() { return scratch_.bytes(); }
+  void RequestBegins() { ++in_flight_; }
+  void RequestEnds() { --in_flight_; }
+
+ private:
+  explicit Channel(Environment environment);
+
+  static ssize_t WriteFromLibrary(int fd, iovec* parts, int count, void* userdata);
+  static ssize_t ReadForLibrary(int fd, void* buffer, size_t bytes, void* userdata);
+  int SendInitReply(const iovec* parts, int count);
+  void Decode(const MessageLease& message, size_t bytes);
+  void ReplyRaw(uint64_t unique, int error);
+  Task<void> AnswerSync(uint64_t unique);
+  Task<void> AnswerDestroy(uint64_t unique);
+
+  Environment environment_;
+  fuse_session* session_ = nullptr;
+  MessagePool pool_;
+  MessageLease scratch_;  // for replies that are made and sent at once
+  MessageLease current_;
+  size_t current_size_ = 0;
+  bool current_is_temporary_file_ = false;
+  size_t in_flight_ = 0;
+  bool closed_ = false;
+  // Only during Initialise.
+  std::span<char> init_message_;
+  bool answer_init_ = false;
+  ChannelStatistics statistics_;
+};
+
+}  // namespace varve

@@ -1,0 +1,99 @@
+#include "fs/fuse/dev_fuse_transport.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "fs/fuse/channel.h"
+
+namespace varve {
+
+namespace {
+
+// Requests handled in a row before the reactor looks at completions and timers again.
+constexpr int kRequestsPerTurn = 16;
+
+}  // namespace
+
+DevFuseTransport::DevFuseTransport(int descriptor, Reactor& reactor, DevFuseWaiting& waiting, Logger& logger)
+    : descriptor_(descriptor), reactor_(reactor), waiting_(waiting), logger_(logger) {
+}
+
+Task<Result<size_t>> DevFuseTransport::ReceiveInit(MessageLease into) {
+  for (;;) {
+    const ssize_t bytes = read(descriptor_, into.bytes().data(), into.bytes().size());
+    if (bytes > 0) {
+      co_return static_cast<size_t>(bytes);
+    }
+    if (errno == EAGAIN || errno == EINTR) {
+      co_await reactor_.Poll(descriptor_, POLLIN);
+      continue;
+    }
+    if (errno == EPERM) {
+      co_return Busy("the device is mounted already: see /proc/mounts, and unmount it first");
+    }
+    co_return DeviceError(
+        fmt::format("the kernel ended the mount before it began: {}", std::strerror(errno)));
+  }
+}
+
+Task<Status> DevFuseTransport::Serve(Channel& channel) {
+  int in_a_row = 0;
+  for (;;) {
+    const MessageLease message = channel.pool().Take();
+    const ssize_t bytes = read(descriptor_, message.bytes().data(), message.bytes().size());
+    if (bytes > 0) {
+      channel.Process(message, static_cast<size_t>(bytes));
+      if (++in_a_row == kRequestsPerTurn || channel.in_flight() > 0) {
+        in_a_row = 0;
+        co_await reactor_.Yield();
+      }
+      continue;
+    }
+    const int error = errno;
+    if (error == EAGAIN) {
+      in_a_row = 0;
+      co_await WaitForRequest(channel);
+    } else if (error == ENODEV) {
+      co_return OkStatus();
+    } else if (error != EINTR && error != ENOENT) {  // ENOENT: the request was taken back
+      co_return DeviceError(fmt::format("reading /dev/fuse: {}", std::strerror(error)));
+    }
+  }
+}
+
+Task<void> DevFuseTransport::WaitForRequest(Channel& channel) {
+  if (waiting_.spin_nanos > 0 && !waiting_.somebody_spins.exchange(true, std::memory_order_acquire)) {
+    const uint64_t until = reactor_.clock().MonotonicNanos() + waiting_.spin_nanos;
+    bool there = false;
+    while (!there && reactor_.clock().MonotonicNanos() < until) {
+      pollfd asked = {descriptor_, POLLIN, 0};
+      there = poll(&asked, 1, 0) != 0;
+      if (!there) {
+        co_await reactor_.Yield();
+      }
+    }
+    waiting_.somebody_spins.store(false, std::memory_order_release);
+    if (there) {
+      co_return;
+    }
+  }
+  channel.statistics().sleeps.fetch_add(1, std::memory_order_relaxed);
+  // Exclusive: a request wakes one reactor, not all.
+  co_await reactor_.Poll(descriptor_, POLLIN | EPOLLEXCLUSIVE);
+}
+
+int DevFuseTransport::Send(const iovec* parts, int count) {
+  while (writev(descriptor_, parts, count) < 0) {
+    if (errno != EINTR && errno != EAGAIN) {
+      return errno;
+    }
+  }
+  return 0;
+}
+
+}  // namespace varve

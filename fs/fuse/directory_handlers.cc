@@ -1,0 +1,127 @@
+// Requests that concern open directories.
+#include <algorithm>
+#include <cstring>
+
+#include "fs/fuse/handlers.h"
+#include "fs/fuse/replies.h"
+
+namespace varve {
+
+namespace {
+
+// Packs entries into the bytes of one reply.
+class ReplyPacker final : public DirectorySink {
+ public:
+  ReplyPacker(fuse_req_t request, std::span<char> into, bool plus)
+      : request_(request), into_(into), plus_(plus) {}
+
+  bool Add(const DirectoryEntry& entry) override {
+    char name[kNameBytesMax + 1];
+    const size_t length = std::min(entry.name.size(), kNameBytesMax);
+    std::memcpy(name, entry.name.data(), length);
+    name[length] = '\0';
+    const std::span<char> rest = into_.subspan(used_);
+    const auto next = static_cast<off_t>(entry.next_offset);
+    const size_t needed = plus_ ? AddPlus(rest, name, entry, next) : AddPlain(rest, name, entry, next);
+    if (needed > rest.size()) {
+      return false;
+    }
+    used_ += needed;
+    return true;
+  }
+
+  std::span<const char> packed() const { return into_.first(used_); }
+
+ private:
+  size_t AddPlain(std::span<char> rest, const char* name, const DirectoryEntry& entry, off_t next) const {
+    struct stat stat = {};
+    stat.st_ino = entry.inode.value;
+    stat.st_mode = entry.mode;
+    return fuse_add_direntry(request_, rest.data(), rest.size(), name, &stat, next);
+  }
+
+  size_t AddPlus(std::span<char> rest, const char* name, const DirectoryEntry& entry, off_t next) const {
+    fuse_entry_param param = {};
+    if (entry.attributes != nullptr) {
+      param = EntryOf(*entry.attributes);
+    } else {
+      // Node 0: the kernel takes the name and the type, and counts no lookup.
+      param.attr.st_ino = entry.inode.value;
+      param.attr.st_mode = entry.mode;
+    }
+    return fuse_add_direntry_plus(request_, rest.data(), rest.size(), name, &param, next);
+  }
+
+  fuse_req_t request_;
+  std::span<char> into_;
+  bool plus_;
+  size_t used_ = 0;
+};
+
+Task<void> AnswerOpen(fuse_req_t request, InodeNumber inode) {
+  Channel& channel = ChannelOf(request);
+  const RequestUnderWay under_way(channel);
+  const Result<DirectoryHandle> handle = co_await channel.filesystem().OpenDirectory(inode);
+  if (!handle.ok()) {
+    ReplyStatus(request, handle.error());
+    co_return;
+  }
+  fuse_file_info file = {};
+  file.fh = handle->value;
+  // The kernel keeps the listing and throws it away when it changes the directory itself.
+  file.cache_readdir = 1;
+  file.keep_cache = 1;
+  if (fuse_reply_open(request, &file) != 0) {
+    channel.filesystem().ReleaseDirectory(*handle);
+  }
+}
+
+void OpenDirectory(fuse_req_t request, fuse_ino_t inode, fuse_file_info*) {
+  Spawn(AnswerOpen(request, InodeNumber(inode)));
+}
+
+Task<void> AnswerRead(fuse_req_t request, DirectoryHandle handle, uint64_t offset, size_t bytes, bool plus) {
+  Channel& channel = ChannelOf(request);
+  FileSystem& fs = channel.filesystem();
+  const RequestUnderWay under_way(channel);
+  const MessageLease into = channel.pool().Take();
+  ReplyPacker packer(request, into.bytes().first(std::min(bytes, kPayloadBytesMax)), plus);
+  Task<Status> operation =
+      plus ? fs.ReadDirectoryPlus(handle, offset, packer) : fs.ReadDirectory(handle, offset, packer);
+  const Status status = co_await std::move(operation);
+  // What fitted before an error is answered; the error comes again with the next request.
+  if (!status.ok() && packer.packed().empty()) {
+    ReplyStatus(request, status);
+    co_return;
+  }
+  fuse_reply_buf(request, packer.packed().data(), packer.packed().size());
+}
+
+void ReadDirectory(fuse_req_t request, fuse_ino_t, size_t size, off_t offset, fuse_file_info* file) {
+  Spawn(AnswerRead(request, DirectoryHandle(file->fh), static_cast<uint64_t>(offset), size, false));
+}
+
+void ReadDirectoryPlus(fuse_req_t request, fuse_ino_t, size_t size, off_t offset, fuse_file_info* file) {
+  Spawn(AnswerRead(request, DirectoryHandle(file->fh), static_cast<uint64_t>(offset), size, true));
+}
+
+void ReleaseDirectory(fuse_req_t request, fuse_ino_t, fuse_file_info* file) {
+  ChannelOf(request).filesystem().ReleaseDirectory(DirectoryHandle(file->fh));
+  fuse_reply_err(request, 0);
+}
+
+void SyncDirectory(fuse_req_t request, fuse_ino_t, int, fuse_file_info*) {
+  Spawn(AnswerStatus(request, ChannelOf(request).filesystem().Sync()));
+}
+
+}  // namespace
+
+void AddDirectoryHandlers(fuse_lowlevel_ops& operations) {
+  operations.opendir = OpenDirectory;
+  operations.readdir = ReadDirectory;
+  operations.readdirplus = ReadDirectoryPlus;
+  operations.releasedir = ReleaseDirectory;
+  operations.fsyncdir = SyncDirectory;
+}
+
+}  // namespace varve

@@ -1,0 +1,189 @@
+// Requests that concern a file's attributes and bytes, and the filesystem as a whole.
+#include <fcntl.h>
+#include <sys/statvfs.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "fs/fuse/handlers.h"
+#include "fs/fuse/replies.h"
+#include "fs/ops/errno_map.h"
+
+namespace varve {
+
+namespace {
+
+constexpr int64_t kNanosPerSecond = 1'000'000'000;
+// COPY_FILE_RANGE answers with 32 bits; the kernel asks again for the rest.
+constexpr size_t kCopyBytesMax = 1 * kGiB;
+
+// The fixed part of a request, from the raw bytes: libfuse drops some of its flags.
+template <typename Body>
+Body BodyOf(const Channel& channel) {
+  Body body = {};
+  const std::span<const char> bytes = channel.current_bytes().subspan(sizeof(fuse_in_header));
+  std::memcpy(&body, bytes.data(), std::min(bytes.size(), sizeof(body)));
+  return body;
+}
+
+void GetAttributes(fuse_req_t request, fuse_ino_t inode, fuse_file_info*) {
+  FileSystem& fs = ChannelOf(request).filesystem();
+  if (const auto attributes = fs.TryGetAttributes(InodeNumber(inode))) {
+    ReplyAttributes(request, *attributes);
+    return;
+  }
+  Spawn(AnswerAttributes(request, fs.GetAttributes(InodeNumber(inode))));
+}
+
+TimeChange TimeChangeOf(const timespec& time, bool now) {
+  return {now, now ? 0 : time.tv_sec * kNanosPerSecond + time.tv_nsec};
+}
+
+void SetAttributesHandler(fuse_req_t request, fuse_ino_t inode, struct stat* to, int which, fuse_file_info*) {
+  Channel& channel = ChannelOf(request);
+  SetAttributes changes;
+  if ((which & FUSE_SET_ATTR_MODE) != 0) {
+    changes.mode = to->st_mode & 07777U;
+  }
+  if ((which & FUSE_SET_ATTR_UID) != 0) {
+    changes.uid = to->st_uid;
+  }
+  if ((which & FUSE_SET_ATTR_GID) != 0) {
+    changes.gid = to->st_gid;
+  }
+  if ((which & FUSE_SET_ATTR_SIZE) != 0) {
+    changes.size = static_cast<uint64_t>(to->st_size);
+  }
+  if ((which & (FUSE_SET_ATTR_ATIME | FUSE_SET_ATTR_ATIME_NOW)) != 0) {
+    changes.atime = TimeChangeOf(to->st_atim, (which & FUSE_SET_ATTR_ATIME_NOW) != 0);
+  }
+  if ((which & (FUSE_SET_ATTR_MTIME | FUSE_SET_ATTR_MTIME_NOW)) != 0) {
+    changes.mtime = TimeChangeOf(to->st_mtim, (which & FUSE_SET_ATTR_MTIME_NOW) != 0);
+  }
+  if ((which & FUSE_SET_ATTR_CTIME) != 0) {
+    changes.ctime_nanos = TimeChangeOf(to->st_ctim, false).nanos;
+  }
+  changes.kill_suid_sgid = (BodyOf<fuse_setattr_in>(channel).valid & FATTR_KILL_SUIDGID) != 0;
+  Spawn(AnswerAttributes(request, channel.filesystem().ChangeAttributes(InodeNumber(inode), changes)));
+}
+
+// There is no open-file state: the kernel then sends neither OPEN nor RELEASE again.
+void Open(fuse_req_t request, fuse_ino_t, fuse_file_info*) {
+  fuse_reply_err(request, ENOSYS);
+}
+
+Task<void> AnswerRead(fuse_req_t request, InodeNumber inode, uint64_t offset, size_t bytes) {
+  Channel& channel = ChannelOf(request);
+  const RequestUnderWay under_way(channel);
+  const MessageLease into = channel.pool().Take();
+  const Result<size_t> read = co_await channel.filesystem().Read(inode, offset, into.bytes().first(bytes));
+  if (read.ok()) {
+    fuse_reply_buf(request, into.bytes().data(), *read);
+  } else {
+    ReplyStatus(request, read.error());
+  }
+}
+
+void Read(fuse_req_t request, fuse_ino_t inode, size_t size, off_t offset, fuse_file_info*) {
+  Channel& channel = ChannelOf(request);
+  const size_t bytes = std::min(size, kPayloadBytesMax);
+  const auto from = static_cast<uint64_t>(offset);
+  const std::span<char> into = channel.scratch().first(bytes);
+  if (const auto read = channel.filesystem().TryRead(InodeNumber(inode), from, into)) {
+    if (read->ok()) {
+      fuse_reply_buf(request, into.data(), **read);
+    } else {
+      ReplyStatus(request, read->error());
+    }
+    return;
+  }
+  Spawn(AnswerRead(request, InodeNumber(inode), from, bytes));
+}
+
+Task<void> AnswerWritten(fuse_req_t request, Task<Result<size_t>> operation) {
+  const RequestUnderWay under_way(ChannelOf(request));
+  const Result<size_t> written = co_await std::move(operation);
+  if (written.ok()) {
+    fuse_reply_write(request, *written);
+  } else {
+    ReplyStatus(request, written.error());
+  }
+}
+
+void Write(fuse_req_t request, fuse_ino_t inode, const char* data, size_t size, off_t offset,
+           fuse_file_info* file) {
+  Channel& channel = ChannelOf(request);
+  WriteFlags flags;
+  flags.durable = (file->flags & (O_SYNC | O_DSYNC)) != 0;
+  flags.kill_suid_sgid = (BodyOf<fuse_write_in>(channel).write_flags & FUSE_WRITE_KILL_SUIDGID) != 0;
+  Spawn(AnswerWritten(request, channel.filesystem().Write(InodeNumber(inode), static_cast<uint64_t>(offset),
+                                                          {data, size}, flags)));
+}
+
+void Sync(fuse_req_t request, fuse_ino_t, int, fuse_file_info*) {
+  Spawn(AnswerStatus(request, ChannelOf(request).filesystem().Sync()));
+}
+
+void Allocate(fuse_req_t request, fuse_ino_t inode, int mode, off_t offset, off_t length, fuse_file_info*) {
+  Spawn(AnswerStatus(
+      request, ChannelOf(request).filesystem().Allocate(
+                   InodeNumber(inode), mode, static_cast<uint64_t>(offset), static_cast<uint64_t>(length))));
+}
+
+void CopyRange(fuse_req_t request, fuse_ino_t from, off_t from_offset, fuse_file_info*, fuse_ino_t to,
+               off_t to_offset, fuse_file_info*, size_t length, int) {
+  FileSystem& fs = ChannelOf(request).filesystem();
+  Spawn(AnswerWritten(request, fs.CopyRange(InodeNumber(from), static_cast<uint64_t>(from_offset),
+                                            InodeNumber(to), static_cast<uint64_t>(to_offset),
+                                            std::min(length, kCopyBytesMax), WriteFlags())));
+}
+
+Task<void> AnswerSeek(fuse_req_t request, Task<Result<uint64_t>> operation) {
+  const RequestUnderWay under_way(ChannelOf(request));
+  const Result<uint64_t> found = co_await std::move(operation);
+  if (found.ok()) {
+    fuse_reply_lseek(request, static_cast<off_t>(*found));
+  } else {
+    ReplyStatus(request, found.error());
+  }
+}
+
+void Seek(fuse_req_t request, fuse_ino_t inode, off_t offset, int whence, fuse_file_info*) {
+  if (offset < 0) {
+    fuse_reply_err(request, ENXIO);
+    return;
+  }
+  Spawn(AnswerSeek(request, ChannelOf(request).filesystem().Seek(InodeNumber(inode),
+                                                                 static_cast<uint64_t>(offset), whence)));
+}
+
+void StatFileSystem(fuse_req_t request, fuse_ino_t) {
+  const FileSystemUsage usage = ChannelOf(request).filesystem().Usage();
+  struct statvfs answer = {};
+  answer.f_bsize = kBlockBytes;
+  answer.f_frsize = kBlockBytes;
+  answer.f_blocks = usage.blocks;
+  answer.f_bfree = usage.blocks_free;
+  answer.f_bavail = usage.blocks_free;
+  // Inodes are not a resource of their own: 0 is what df understands as "no limit" (btrfs says so too).
+  answer.f_namemax = kNameBytesMax;
+  fuse_reply_statfs(request, &answer);
+}
+
+}  // namespace
+
+void AddFileHandlers(fuse_lowlevel_ops& operations) {
+  operations.getattr = GetAttributes;
+  operations.setattr = SetAttributesHandler;
+  operations.open = Open;
+  operations.read = Read;
+  operations.write = Write;
+  operations.fsync = Sync;
+  operations.fallocate = Allocate;
+  operations.copy_file_range = CopyRange;
+  operations.lseek = Seek;
+  operations.statfs = StatFileSystem;
+}
+
+}  // namespace varve
