@@ -74,6 +74,14 @@ class BlockDevice {
   // cannot discard answers success.
   Task<Status> Discard(DeviceOffset offset, uint64_t bytes);
 
+  // Makes sectors larger than the hardware needs: for a store that was made for such. A power of two, at
+  // least sector_bytes(). Before the first operation.
+  void UseLargerSectors(uint32_t bytes) {
+    Check(bytes >= sector_bytes_ && (bytes & (bytes - 1)) == 0, "sectors can only grow");
+    sector_bytes_ = bytes;
+    size_bytes_ = RoundDown(size_bytes_, bytes);
+  }
+
   const IoCounters& counters() const { return counters_; }
 
  protected:
