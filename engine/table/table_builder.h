@@ -24,6 +24,9 @@
 
 namespace varve {
 
+// Of a table that was never appended to.
+inline constexpr Generation kFirstGeneration{1};
+
 struct TableBuilderOptions {
   TableId id;
   SegmentOptions segment;

@@ -11,7 +11,9 @@
 #include <vector>
 
 #include "engine/base/result.h"
+#include "engine/device/aligned_buffer.h"
 #include "engine/device/block_device.h"
+#include "engine/ring/async_event.h"
 #include "engine/table/table_environment.h"
 #include "engine/table/table_view.h"
 
@@ -44,29 +46,42 @@ class TableWriter {
   uint64_t used_bytes() const { return table_offset_; }
 
  private:
-  struct Batch;
-  struct Flight;
+  // A piece of the stream that is written at once.
+  struct Batch {
+    AlignedBuffer buffer;
+    uint64_t table_offset = 0;
+    size_t filled = 0;
+  };
+  // What outlives the writer while writes are in flight.
+  struct Flight {
+    size_t writes = 0;
+    Status status;
+    AsyncEvent landed;
+  };
 
   void SealBatch();
-  // Extends the table's byte space beyond table offset `end`.
+  // Makes the extents reach table offset `end`.
   Status Cover(uint64_t end);
-  void GiveBackUnused(uint64_t from);
-  Task<void> StartWrites();
+  // Frees what new extents hold beyond table offset `from`.
+  void GiveBackBeyond(uint64_t from);
+  Task<void> WaitForWrites(size_t in_flight_max);
+  static Task<void> WriteBatch(std::shared_ptr<Flight> flight, BlockDevice& device, IoPurpose purpose,
+                               Batch batch, std::vector<TableExtent> extents);
 
   BlockDevice& device_;
   ExtentSource& source_;
-  IoPurpose purpose_;
+  const IoPurpose purpose_;
   std::vector<TableExtent> extents_;
-  // The part of extents_ that was not there before.
-  uint64_t first_offset_;
+  // Of extents_, how many the table had before.
+  const size_t old_extents_;
   uint64_t covered_end_;
-  uint64_t next_take_bytes_;
+  const uint64_t expected_end_;
   uint64_t table_offset_;
-  std::unique_ptr<Batch> open_batch_;
-  std::vector<std::unique_ptr<Batch>> sealed_batches_;
+  Batch open_;
+  std::vector<Batch> sealed_;
   std::shared_ptr<Flight> flight_;
+  // The first failure: nothing is written after it.
   Status status_;
-  bool ended_ = false;
 };
 
 }  // namespace varve

@@ -1,0 +1,181 @@
+#include "engine/table/table_writer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/base/check.h"
+#include "engine/table/table_extents.h"
+
+namespace varve {
+namespace {
+
+// Large enough that the device's cost an operation does not count, small enough that a few take little
+// memory.
+constexpr size_t kBatchBytes = 256 * kKiB;
+constexpr size_t kWritesInFlightMax = 4;
+// How much space is taken at once beyond what was expected.
+constexpr uint64_t kFurtherTakeBytes = 1 * kMiB;
+
+uint64_t CoveredEnd(const std::vector<TableExtent>& extents) {
+  return extents.empty() ? 0 : extents.back().table_offset + extents.back().extent.bytes;
+}
+
+}  // namespace
+
+TableWriter::TableWriter(BlockDevice& device, ExtentSource& source, IoPurpose purpose,
+                         std::vector<TableExtent> extents, uint64_t used_bytes, uint64_t expected_bytes)
+    : device_(device),
+      source_(source),
+      purpose_(purpose),
+      extents_(std::move(extents)),
+      old_extents_(extents_.size()),
+      covered_end_(CoveredEnd(extents_)),
+      expected_end_(used_bytes + expected_bytes),
+      table_offset_(RoundUp(used_bytes, device.sector_bytes())),
+      flight_(std::make_shared<Flight>()) {
+  Check(used_bytes <= covered_end_, "a table uses more than its extents hold");
+}
+
+TableWriter::~TableWriter() {
+  Check(flight_->writes == 0, "a table writer was destroyed while it writes");
+}
+
+void TableWriter::Append(std::string_view bytes) {
+  while (!bytes.empty()) {
+    if (open_.buffer.empty()) {
+      open_ = Batch{AlignedBuffer(kBatchBytes), table_offset_, 0};
+    }
+    const size_t count = std::min(bytes.size(), open_.buffer.size() - open_.filled);
+    open_.buffer.CopyIn(open_.filled, bytes.substr(0, count));
+    open_.filled += count;
+    table_offset_ += count;
+    bytes.remove_prefix(count);
+    if (open_.filled == open_.buffer.size()) {
+      SealBatch();
+    }
+  }
+}
+
+void TableWriter::PadToSector() {
+  const uint64_t end = RoundUp(table_offset_, device_.sector_bytes());
+  static constexpr char kZeros[512] = {};
+  while (table_offset_ < end) {
+    Append(std::string_view(kZeros, std::min<size_t>(sizeof(kZeros), end - table_offset_)));
+  }
+}
+
+void TableWriter::SealBatch() {
+  Batch batch = std::exchange(open_, Batch{});
+  if (status_.ok()) {
+    sealed_.push_back(std::move(batch));
+  }
+}
+
+bool TableWriter::WantsDrain() const {
+  return !sealed_.empty();
+}
+
+Task<Status> TableWriter::Drain() {
+  for (Batch& batch : sealed_) {
+    if (status_.ok()) {
+      status_ = Cover(batch.table_offset + batch.filled);
+    }
+    if (!status_.ok()) {
+      break;
+    }
+    co_await WaitForWrites(kWritesInFlightMax - 1);
+    ++flight_->writes;
+    Spawn(WriteBatch(flight_, device_, purpose_, std::move(batch), extents_));
+  }
+  sealed_.clear();
+  if (status_.ok()) {
+    status_ = flight_->status;
+  }
+  co_return status_;
+}
+
+Task<Status> TableWriter::Finish() {
+  PadToSector();
+  if (open_.filled > 0) {
+    SealBatch();
+  }
+  status_ = co_await Drain();
+  co_await WaitForWrites(0);
+  if (status_.ok()) {
+    status_ = flight_->status;
+  }
+  GiveBackBeyond(status_.ok() ? table_offset_ : 0);
+  co_return status_;
+}
+
+Task<void> TableWriter::Abandon() {
+  co_await WaitForWrites(0);
+  sealed_.clear();
+  GiveBackBeyond(0);
+  if (status_.ok()) {
+    status_ = Cancelled("the table was abandoned");
+  }
+}
+
+Status TableWriter::Cover(uint64_t end) {
+  while (covered_end_ < end) {
+    const uint64_t goal =
+        std::max(end, expected_end_ > covered_end_ ? expected_end_ : end + kFurtherTakeBytes);
+    Result<Extent> taken = source_.Take(goal - covered_end_);
+    if (!taken.ok()) {
+      return taken.error();
+    }
+    Check(taken->bytes > 0, "an extent source gave nothing");
+    if (extents_.size() > old_extents_ && extents_.back().extent.end() == taken->offset) {
+      extents_.back().extent.bytes += taken->bytes;
+    } else {
+      extents_.push_back(TableExtent{covered_end_, *taken});
+    }
+    covered_end_ += taken->bytes;
+  }
+  return OkStatus();
+}
+
+void TableWriter::GiveBackBeyond(uint64_t from) {
+  const uint64_t unit = source_.unit_bytes();
+  while (extents_.size() > old_extents_) {
+    TableExtent& last = extents_.back();
+    const uint64_t kept = from > last.table_offset ? RoundUp(from - last.table_offset, unit) : 0;
+    if (kept >= last.extent.bytes) {
+      break;
+    }
+    source_.GiveBack(Extent{last.extent.offset + kept, last.extent.bytes - kept});
+    last.extent.bytes = kept;
+    if (kept > 0) {
+      break;
+    }
+    extents_.pop_back();
+  }
+  covered_end_ = CoveredEnd(extents_);
+}
+
+Task<void> TableWriter::WaitForWrites(size_t in_flight_max) {
+  while (flight_->writes > in_flight_max) {
+    flight_->landed.Reset();
+    co_await flight_->landed.Wait();
+  }
+}
+
+Task<void> TableWriter::WriteBatch(std::shared_ptr<Flight> flight, BlockDevice& device, IoPurpose purpose,
+                                   Batch batch, std::vector<TableExtent> extents) {
+  uint64_t done = 0;
+  Status status;
+  while (done < batch.filled && status.ok()) {
+    const TableRun run = RunAt(extents, batch.table_offset + done, batch.filled - done);
+    const std::span<const std::byte> from = batch.buffer.span().subspan(done, run.bytes);
+    status = co_await device.Write(run.device_offset, from, purpose);
+    done += run.bytes;
+  }
+  if (!status.ok() && flight->status.ok()) {
+    flight->status = status;
+  }
+  --flight->writes;
+  flight->landed.Set();
+}
+
+}  // namespace varve
