@@ -31,12 +31,12 @@ struct ManifestLocation {
 };
 
 // Decided by mkfs, for ever.
-struct FormatParameters {
+struct StoreParameters {
   uint32_t data_block_bytes = 4 * kKiB;  // target of a table's data blocks
   uint32_t chunk_bytes = 16 * kKiB;      // of file content in one record
   uint32_t inline_bytes_max = 2 * kKiB;  // of file content in the inode's own record
 
-  friend bool operator==(const FormatParameters&, const FormatParameters&) = default;
+  friend bool operator==(const StoreParameters&, const StoreParameters&) = default;
 };
 
 struct Superblock {
@@ -51,7 +51,7 @@ struct Superblock {
   int64_t created_wall_nanos = 0;
   // Rises by one with each update: the copy with the highest is the valid one.
   uint64_t generation = 0;
-  FormatParameters parameters;
+  StoreParameters parameters;
   ManifestLocation manifest;
 
   friend bool operator==(const Superblock&, const Superblock&) = default;
