@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "engine/base/clock.h"
+#include "engine/base/limits.h"
 #include "engine/base/logger.h"
 #include "engine/base/pinned_value.h"
 #include "engine/base/result.h"
@@ -30,12 +31,6 @@
 namespace varve {
 
 class BlockDevice;
-
-inline constexpr size_t kKeyBytesMax = 1024;
-// A 1 MiB write request as one value would fit; the filesystem's chunks are far smaller.
-inline constexpr size_t kValueBytesMax = 1 * kMiB + 64 * kKiB;
-// A 1 MiB write with its metadata. Smaller than a WAL segment.
-inline constexpr size_t kBatchBytesMax = 2 * kMiB;
 
 // An ordered list of puts and deletes that take effect together or not at all. Not thread-safe.
 class WriteBatch {

@@ -1,0 +1,17 @@
+// The largest key, value and batch that the engine takes: the log, tables and the filesystem are sized by
+// them.
+#pragma once
+
+#include <cstddef>
+
+#include "engine/base/units.h"
+
+namespace varve {
+
+inline constexpr size_t kKeyBytesMax = 1024;
+// A 1 MiB write request as one value would fit; the filesystem's chunks are far smaller.
+inline constexpr size_t kValueBytesMax = 1 * kMiB + 64 * kKiB;
+// A 1 MiB write with its metadata. Smaller than a WAL segment.
+inline constexpr size_t kBatchBytesMax = 2 * kMiB;
+
+}  // namespace varve

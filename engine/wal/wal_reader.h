@@ -1,0 +1,69 @@
+// WalReader: what the log holds, in order, after a crash or on a store at rest.
+//
+// Groups are dense in LSN. Where the next one is missing or bad the log ends, unless something proves that it
+// was durable: a later group of its epoch that knew a flushed LSN at or above it, or a later epoch. Then it
+// is damage, and kCorruption. Groups of an older epoch at or above the first LSN of a newer one are remnants:
+// never yielded. An I/O error is an error, never the end.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "engine/base/result.h"
+#include "engine/base/units.h"
+#include "engine/device/aligned_buffer.h"
+#include "engine/device/block_device.h"
+#include "engine/ring/task.h"
+#include "engine/wal/wal_format.h"
+#include "engine/wal/wal_segment.h"
+#include "engine/wal/wal_writer.h"
+
+namespace varve {
+
+struct WalReaderOptions {
+  Uuid store_uuid{};
+  // From the manifest, oldest first.
+  std::vector<WalSegment> segments;
+  // Where the first of them starts, from the manifest (WalWriter::Releasable); 0 or earlier: at its epoch's
+  // first LSN.
+  Lsn log_start;
+  // Everything up to here is in tables: the log must not begin later than just above it.
+  SequenceNumber tables_sequence;
+  IoPurpose purpose = IoPurpose::kRecovery;
+};
+
+struct WalGroup {
+  WalGroupHeader header;
+  // As engine/base/batch_records.h has it; the checksum has been verified, the records have not been looked
+  // at. Valid until the next call.
+  std::string_view records;
+  WalSegment segment;
+  uint64_t position = 0;  // in the segment
+};
+
+struct WalEnd {
+  Lsn next_lsn{1};
+  // Of the last record in the log; WalReaderOptions::tables_sequence when that is larger.
+  SequenceNumber last_sequence;
+  // One for each segment, for WalWriterOptions.
+  std::vector<WalClosedSegment> segments;
+};
+
+// Writes nothing. One coroutine at a time.
+class WalReader {
+ public:
+  // `device` must outlive it.
+  WalReader(BlockDevice& device, WalReaderOptions options);
+
+  // The next group; nullopt where the log ends. Errors: kCorruption, kDeviceError; the same again when called
+  // again.
+  Task<Result<std::optional<WalGroup>>> Next();
+  // Precondition: Next() has answered nullopt.
+  const WalEnd& end() const;
+
+ private:
+};
+
+}  // namespace varve

@@ -1,0 +1,256 @@
+// WalWriter: the end of the log. Batches from all executors collect in one open group in memory; the order in
+// which they are appended is the order of sequence numbers.
+//
+// Who writes: whoever asks for durability while no such round is running, or appends what makes the open
+// group large; the write runs on that caller's executor as a coroutine of its own. What arrives meanwhile
+// joins the next group, which the executor that sees the write end starts at once if somebody waits for it.
+// How it becomes durable: a group that follows only durable groups is written with Persistence::kDurable, one
+// operation. Where earlier groups were written without it (large ones, in bulk), the round ends with one
+// device flush instead.
+//
+// Any failed write, flush or segment allocation is for ever: every later call and every waiter gets that
+// error, and nothing more reaches the device.
+//
+// Threads: all calls from any executor, at once. One mutex guards the state; it is held to copy a batch,
+// never across a wait, and no call leaves this room while it is held.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "engine/base/result.h"
+#include "engine/base/units.h"
+#include "engine/device/aligned_buffer.h"
+#include "engine/device/block_device.h"
+#include "engine/ring/async_event.h"
+#include "engine/ring/task.h"
+#include "engine/wal/wal_format.h"
+#include "engine/wal/wal_segment.h"
+
+namespace varve {
+
+// Where segments come from.
+class WalSegmentSource {
+ public:
+  virtual ~WalSegmentSource() = default;
+  // A segment of at least kWalSegmentBytesMin, a multiple of the sector long, with the number after the last
+  // one given (larger than any that the store ever had) and the epoch fields as asked. Its allocation is
+  // durable in the manifest when this ends. Called for one segment at a time, ahead of need, on an executor
+  // that appends, syncs or runs a write of the log: must not wait for the log.
+  virtual Task<Result<WalSegment>> NextSegment(RecoveryEpoch epoch, Lsn epoch_first_lsn) = 0;
+};
+
+// A segment that takes no more groups: nothing in it lies above these two.
+struct WalClosedSegment {
+  WalSegment segment;
+  Lsn last_lsn;
+  SequenceNumber last_sequence;
+};
+
+struct WalWriterOptions {
+  Uuid store_uuid{};
+  RecoveryEpoch epoch;            // newer than any that the log holds
+  Lsn first_lsn;                  // one after the end of the log: WalEnd::next_lsn
+  SequenceNumber first_sequence;  // larger than any in log and tables
+  // What recovery left behind: WalEnd::segments.
+  std::vector<WalClosedSegment> old_segments;
+};
+
+struct WalAppend {
+  enum class Outcome : uint8_t {
+    kAppended,
+    kFull,    // nothing was done: co_await WaitForRoom(), then try again
+    kFailed,  // the log takes nothing more: failure() says why
+  };
+  Outcome outcome = Outcome::kFull;
+  // Of the first record; only when appended.
+  SequenceNumber first_sequence;
+};
+
+class WalWriter {
+ public:
+  // `device` and `source` must outlive it.
+  WalWriter(BlockDevice& device, WalSegmentSource& source, WalWriterOptions options);
+  WalWriter(const WalWriter&) = delete;
+  WalWriter& operator=(const WalWriter&) = delete;
+  // Precondition: Close has ended, or nothing was ever started.
+  ~WalWriter();
+
+  // Once, before anything else: makes durable what recovery has read (a daemon that was killed may have left
+  // it in the device's cache), then gets the first segment.
+  Task<Status> Start();
+
+  // Copies the encoded records of one batch (engine/base/batch_records.h; `count` of them, at least one, at
+  // most kWalPayloadBytesMax bytes) to the end of the log in memory. Never waits; may start a write.
+  WalAppend TryAppend(std::string_view records, uint32_t count);
+  // Until a batch of `bytes` has a chance again, or the log has failed. Others may be quicker: try in a loop.
+  Task<void> WaitForRoom(size_t bytes);
+
+  // Makes everything up to `sequence`, which was appended, durable.
+  Task<Status> SyncTo(SequenceNumber sequence);
+  // Everything that was appended before the call.
+  Task<Status> Sync() { return SyncTo(last_sequence()); }
+  // Starts writing what is in memory, if anything, without making it durable: after a kill of the process it
+  // is safe some time later, after a crash of the machine it is not.
+  void WriteOut();
+
+  // Waits for what is in flight; writes nothing more: Sync first. Nothing else may be called afterwards or
+  // meanwhile.
+  Task<void> Close();
+
+  // Lock-free.
+  SequenceNumber last_sequence() const {
+    return SequenceNumber(last_sequence_.load(std::memory_order_acquire));
+  }
+  SequenceNumber durable_sequence() const {
+    return SequenceNumber(durable_sequence_.load(std::memory_order_acquire));
+  }
+  // Of the next group: where the log starts once everything in it is in tables.
+  Lsn next_lsn() const;
+  // Ok until the log has failed.
+  Status failure() const;
+
+  // The segments, oldest first, in which nothing above `sequence` lies and to which nothing is written any
+  // more, and where the log then starts. Forgets them: the caller has everything up to `sequence` durable in
+  // tables, and takes them out of the manifest.
+  struct Releasable {
+    std::vector<WalSegment> segments;
+    Lsn log_start;  // the first LSN that stays
+  };
+  Releasable ReleaseUpTo(SequenceNumber sequence);
+
+  struct Statistics {
+    uint64_t groups = 0;
+    uint64_t records = 0;
+    uint64_t payload_bytes = 0;
+    uint64_t device_bytes = 0;
+    uint64_t durable_writes = 0;
+    uint64_t flushes = 0;
+    uint64_t segments = 0;
+  };
+  Statistics statistics() const;
+
+ private:
+  // The state of a batch's journey: open_ -> sealed_ -> written (in_flight_) -> its buffer is free again.
+  struct Group {
+    AlignedBuffer buffer;
+    size_t payload_bytes = 0;
+    uint32_t record_count = 0;
+    SequenceNumber first_sequence;
+    Lsn lsn;
+    // Decided when the write is started.
+    Lsn flushed_lsn;
+    WalSegment segment;
+    uint64_t position = 0;
+    bool begins_segment = false;
+    Persistence persistence = Persistence::kCached;
+
+    size_t room() const { return kWalPayloadBytesMax - payload_bytes; }
+    SequenceNumber last_sequence() const { return SequenceNumber(first_sequence.value + record_count - 1); }
+  };
+  // A group whose write was started, until all before it are written too.
+  struct InFlight {
+    Lsn lsn;
+    SequenceNumber last_sequence;
+    Persistence persistence = Persistence::kCached;
+    bool written = false;
+  };
+  // Lies in the frame of who waits.
+  struct Waiter {
+    SequenceNumber until;
+    AsyncEvent event;
+    Waiter* next = nullptr;
+  };
+  class WaitList {
+   public:
+    void Append(Waiter& waiter);
+    void AppendAll(WaitList& others);
+    // Moves those that wait for at most `reached` to `to`, in order.
+    void MoveReached(SequenceNumber reached, WaitList& to);
+    // The waiters, and with them this log, may be gone when it returns.
+    static void WakeAll(WaitList list);
+
+   private:
+    Waiter* first_ = nullptr;
+    Waiter* last_ = nullptr;
+  };
+  // What was decided under the mutex and is done after it is given back.
+  struct Actions {
+    std::array<Group*, 4> writes{};
+    size_t writes_count = 0;
+    bool fetch_segment = false;
+    bool flush = false;
+    WaitList wake;
+  };
+
+  // All of these need mutex_.
+  bool MakeRoom(size_t bytes, Actions& actions);
+  Group* TakeBuffer();
+  void Seal();
+  void Advance(Actions& actions);
+  void AdvanceRound();
+  bool Place(Group& group, Actions& actions);
+  bool NeedSegment(Actions& actions);
+  void MarkWritten(Lsn lsn);
+  void RaiseDurable(Lsn lsn, SequenceNumber sequence);
+  void Fail(const Error& error, std::string_view what, Actions& actions);
+  void EndTask(Actions& actions);
+
+  // Without it. Last of all it wakes waiters, who may destroy this.
+  void Perform(Actions& actions);
+  static void Prepare(Group& group, const WalWriterOptions& options, uint32_t sector_bytes);
+  Task<void> WriteGroup(Group* group);
+  Task<void> FlushDevice(Lsn lsn, SequenceNumber sequence);
+  Task<void> FetchSegment();
+
+  BlockDevice& device_;
+  WalSegmentSource& source_;
+  const WalWriterOptions options_;
+
+  std::atomic<uint64_t> last_sequence_;
+  std::atomic<uint64_t> durable_sequence_;
+
+  // Guards all below.
+  mutable std::mutex mutex_;
+  Status failure_;
+  // Coroutines of this log that have not ended.
+  size_t running_ = 0;
+
+  std::vector<std::unique_ptr<Group>> groups_;
+  std::vector<Group*> free_groups_;
+  Group* open_ = nullptr;
+  std::deque<Group*> sealed_;
+  std::deque<InFlight> in_flight_;
+  size_t writes_running_ = 0;
+  bool flush_running_ = false;
+
+  // Everything up to here is sealed, written, durable; each lags the one before it.
+  Lsn sealed_lsn_, written_lsn_, durable_lsn_;
+  SequenceNumber sealed_sequence_, written_sequence_;
+  // The last group that was not written with kDurable.
+  Lsn cached_lsn_;
+  // What somebody waits for, and the group with which the round that is running ends.
+  SequenceNumber wanted_sequence_;
+  std::optional<Lsn> round_until_;
+
+  std::optional<WalSegment> segment_;
+  uint64_t position_ = 0;
+  std::optional<WalSegment> next_segment_;
+  bool fetching_ = false;
+  std::deque<WalClosedSegment> closed_;
+  Lsn log_start_;
+
+  WaitList for_durability_;
+  WaitList for_room_;
+  WaitList for_idle_;
+  Statistics statistics_;
+};
+
+}  // namespace varve
