@@ -40,22 +40,26 @@ class WriteBatch {
   void Clear();
 
   uint32_t count() const { return count_; }
-  // The size of all keys and values, and what a record of them costs in the log.
+  // The size of all keys and values as encoded: what it costs in the log. Limited by kBatchBytesMax.
   size_t bytes() const { return records_.size(); }
   bool empty() const { return count_ == 0; }
   // True when every record is a delete, or the caller says that the batch frees more than it writes: such
   // batches are taken while the users' share of the device is full.
-  void MarkFreesSpace() { frees_space_ = true; }
-  bool frees_space() const { return frees_space_; }
+  void MarkFreesSpace() { marked_frees_space_ = true; }
+  bool frees_space() const { return marked_frees_space_ || (only_deletes_ && count_ != 0); }
+  // False once a key or value, or the whole, is larger than the store takes.
+  bool within_limits() const { return within_limits_ && records_.size() <= kBatchBytesMax; }
 
   // The encoded records: for each, a kind byte, the length-prefixed key and, for a put, the length-prefixed
-  // value (docs/on-disk/wal.md).
+  // value (engine/base/batch_records.h).
   std::string_view records() const { return records_; }
 
  private:
   std::string records_;
   uint32_t count_ = 0;
-  bool frees_space_ = false;
+  bool only_deletes_ = true;
+  bool marked_frees_space_ = false;
+  bool within_limits_ = true;
 };
 
 enum class Durability : uint8_t {

@@ -17,11 +17,13 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "engine/base/check.h"
+#include "engine/base/pinned_value.h"
 
 namespace varve {
 
@@ -63,6 +65,12 @@ class Published {
     const T* operator->() const { return slot_->value.get(); }
     // For owners that outlive a read (a long scan): costs an atomic increment on a line that others write.
     const std::shared_ptr<const T>& shared() const { return slot_->value; }
+    // Hands the pin over to bytes that lie within the value.
+    PinnedValue PinBytes(std::string_view bytes) && {
+      return PinnedValue(
+          bytes, std::exchange(from_, nullptr), std::exchange(slot_, nullptr),
+          [](void* from, void* slot) { static_cast<Published*>(from)->Release(static_cast<Slot*>(slot)); });
+    }
 
    private:
     friend class Published;

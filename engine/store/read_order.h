@@ -1,0 +1,72 @@
+// The order in which the tables of a Version are asked for a key. Decided here and nowhere else:
+//
+//   level 0, newest first; then for each level i = 1…: Tree_i (the one table that may hold it), Log_i, newest
+//   first.
+//
+// For one key every sequence number in an earlier place exceeds every one in a later place, so the first
+// version found that the snapshot sees is the answer. The memtables come before (read_path.cc). Buffer_i has
+// its place before Tree_i; nothing puts tables into it yet, and it is never needed for a right answer.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "engine/version/version.h"
+
+namespace varve {
+
+// Walks the tables whose range contains one key. `version` and `user_key` must outlive it.
+class TableReadOrder {
+ public:
+  TableReadOrder(const Version& version, std::string_view user_key)
+      : version_(version), user_key_(user_key), position_(version.level0().size()) {}
+
+  // The next table to ask; nullptr when there is none.
+  const LiveTable* Next() {
+    while (level_ == 0) {
+      if (const LiveTable* const table = NextOf(version_.level0())) {
+        return table;
+      }
+      EnterLevel(1);
+    }
+    while (level_ < kLevels) {
+      const Level& level = version_.level(level_);
+      if (in_tree_) {
+        in_tree_ = false;
+        position_ = level.log.size();
+        if (const LiveTable* const table = level.tree.Find(user_key_)) {
+          return table;
+        }
+      }
+      if (const LiveTable* const table = NextOf(level.log)) {
+        return table;
+      }
+      EnterLevel(level_ + 1);
+    }
+    return nullptr;
+  }
+
+ private:
+  const LiveTable* NextOf(const std::vector<StampedTable>& oldest_first) {
+    while (position_ > 0) {
+      const LiveTable& table = *oldest_first[--position_].table;
+      if (table.smallest_key() <= user_key_ && user_key_ <= table.largest_key()) {
+        return &table;
+      }
+    }
+    return nullptr;
+  }
+  void EnterLevel(uint32_t level) {
+    level_ = level;
+    in_tree_ = true;
+  }
+
+  const Version& version_;
+  std::string_view user_key_;
+  uint32_t level_ = 0;
+  bool in_tree_ = false;
+  // Of the list that is walked backwards: how many are left.
+  size_t position_;
+};
+
+}  // namespace varve

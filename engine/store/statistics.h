@@ -1,0 +1,74 @@
+// StoreStatistics: what the store counts as it works. StatisticsJson (store.h) prints them with what the
+// other rooms count; docs/operations.md names the fields.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <thread>
+
+#include "engine/base/histogram.h"
+
+namespace varve {
+
+// Counters that the hit path adds to: spread over cache lines by thread, so that two reactors do not share
+// one. Any thread.
+class HotCounters {
+ public:
+  struct alignas(64) Line {
+    std::atomic<uint64_t> gets{0}, gets_found{0}, gets_from_device{0};
+    std::atomic<uint64_t> batches{0}, records{0}, user_bytes{0};
+  };
+
+  Line& mine() {
+    static_assert(kLines == 16, "the shift below takes four bits");
+    const uint64_t thread = std::hash<std::thread::id>()(std::this_thread::get_id());
+    return lines_[thread * 0x9e3779b97f4a7c15u >> 60];
+  }
+  uint64_t Sum(std::atomic<uint64_t> Line::*counter) const {
+    uint64_t sum = 0;
+    for (const Line& line : lines_) {
+      sum += (line.*counter).load(std::memory_order_relaxed);
+    }
+    return sum;
+  }
+
+ private:
+  static constexpr size_t kLines = 16;
+  std::array<Line, kLines> lines_;
+};
+
+enum class CompactionKind : uint8_t { kFlush, kTableMerge, kTrivialMove };
+inline constexpr size_t kCompactionKinds = 3;
+
+struct StoreStatistics {
+  // One operation in this many is timed where reading the clock twice would be a good part of its cost.
+  static constexpr uint64_t kTimedOneIn = 32;
+
+  HotCounters hot;
+  // Nanoseconds. Reads answered from memory and batches that did not wait are sampled one in kTimedOneIn; the
+  // others are all timed, their waits included.
+  Histogram get_from_memory, get_from_device, write, write_waited, sync;
+  std::atomic<uint64_t> iterators{0}, iterator_moves{0}, snapshots{0};
+
+  // How often, and for how long in all, writers were held back.
+  std::atomic<uint64_t> throttled{0}, throttled_nanos{0}, stopped{0}, stopped_nanos{0};
+  std::atomic<uint64_t> refused_no_space{0};
+
+  struct OfKind {
+    std::atomic<uint64_t> jobs{0}, failed{0}, read_bytes{0}, written_bytes{0}, nanos{0};
+  };
+  std::array<OfKind, kCompactionKinds> by_kind;
+  OfKind& of(CompactionKind kind) { return by_kind[static_cast<size_t>(kind)]; }
+
+  std::atomic<uint64_t> reclaimed_bytes{0}, discarded_bytes{0};
+};
+
+// "{"count":..,"mean":..,"p50":..,"p90":..,"p99":..,"p999":..,"max":..}", in nanoseconds.
+std::string HistogramJson(const Histogram& histogram);
+std::string JsonString(std::string_view text);
+
+}  // namespace varve

@@ -1,0 +1,182 @@
+#include "engine/store/store_iterator.h"
+
+#include <algorithm>
+
+namespace varve {
+
+namespace {
+
+// After this many versions of one key a search is cheaper than more steps.
+constexpr size_t kStepsBeforeSeek = 8;
+
+// Sorts after every version of `user_key`.
+std::string AfterVersionsOf(std::string_view user_key) {
+  std::string key;
+  key.reserve(user_key.size() + kTrailerBytes);
+  AppendInternalKey(key, user_key, SequenceNumber(0), RecordKind::kTombstone);
+  return key;
+}
+
+}  // namespace
+
+Step UserIterator::Wait() {
+  waiting_ = true;
+  return Step::kNeedsIo;
+}
+
+bool UserIterator::InnerIsSound() {
+  if (!inner_->Valid()) {
+    status_ = inner_->status();
+    return false;
+  }
+  const std::string_view key = inner_->key();
+  if (key.size() < kTrailerBytes ||
+      static_cast<uint8_t>(KindOf(key)) > static_cast<uint8_t>(RecordKind::kValue)) {
+    status_ = Corruption("a record of a kind that this version does not know");
+    return false;
+  }
+  return true;
+}
+
+Step UserIterator::Seek(std::string_view key) {
+  backward_ = false;
+  skip_ = false;
+  valid_ = false;
+  status_ = OkStatus();
+  const std::string_view from = std::max(key, std::string_view(lower_));
+  if (inner_->Seek(SeekKey(from, snapshot_)) == Step::kNeedsIo) {
+    return Wait();
+  }
+  return FindForward();
+}
+
+Step UserIterator::SeekForPrev(std::string_view key) {
+  backward_ = true;
+  has_bound_ = false;
+  has_candidate_ = false;
+  valid_ = false;
+  status_ = OkStatus();
+  // Upper is exclusive: what sorts before all its versions.
+  const bool beyond = !upper_.empty() && key >= upper_;
+  const std::string target = beyond ? SeekKey(upper_, kSequenceNumberMax) : AfterVersionsOf(key);
+  if (inner_->SeekForPrev(target) == Step::kNeedsIo) {
+    return Wait();
+  }
+  return FindBackward();
+}
+
+Step UserIterator::Next() {
+  valid_ = false;
+  skip_ = true;
+  skipped_ = 0;
+  if (backward_) {
+    // key_ is the key that was shown, and inner_ stands before its versions.
+    backward_ = false;
+    if (inner_->Seek(AfterVersionsOf(key_)) == Step::kNeedsIo) {
+      return Wait();
+    }
+    return FindForward();
+  }
+  key_.assign(UserKeyOf(inner_->key()));
+  if (inner_->Next() == Step::kNeedsIo) {
+    return Wait();
+  }
+  return FindForward();
+}
+
+Step UserIterator::Prev() {
+  valid_ = false;
+  has_candidate_ = false;
+  if (!backward_) {
+    backward_ = true;
+    has_bound_ = true;
+    bound_.assign(UserKeyOf(inner_->key()));
+    if (inner_->Prev() == Step::kNeedsIo) {
+      return Wait();
+    }
+    return FindBackward();
+  }
+  has_bound_ = false;
+  return FindBackward();
+}
+
+Task<void> UserIterator::Load() {
+  while (waiting_) {
+    co_await inner_->Load();
+    waiting_ = false;
+    if (backward_) {
+      (void)FindBackward();
+    } else {
+      (void)FindForward();
+    }
+  }
+}
+
+Step UserIterator::FindForward() {
+  while (InnerIsSound()) {
+    const std::string_view user_key = UserKeyOf(inner_->key());
+    if (!upper_.empty() && user_key >= upper_) {
+      return Step::kDone;
+    }
+    bool pass = SequenceOf(inner_->key()) > snapshot_;
+    if (!pass && skip_ && user_key == key_) {
+      pass = true;
+      skipped_++;
+    }
+    if (!pass && KindOf(inner_->key()) == RecordKind::kTombstone) {
+      pass = true;
+      skip_ = true;
+      skipped_ = 0;
+      key_.assign(user_key);
+    }
+    if (!pass) {
+      valid_ = true;
+      return Step::kDone;
+    }
+    const bool seek = skip_ && skipped_ == kStepsBeforeSeek;
+    skipped_ += seek ? 1 : 0;
+    const Step step = seek ? inner_->Seek(AfterVersionsOf(key_)) : inner_->Next();
+    if (step == Step::kNeedsIo) {
+      return Wait();
+    }
+  }
+  return Step::kDone;
+}
+
+Step UserIterator::EndBackward() {
+  valid_ = has_candidate_ && candidate_lives_ && status_.ok();
+  return Step::kDone;
+}
+
+Step UserIterator::FindBackward() {
+  while (InnerIsSound()) {
+    const std::string_view user_key = UserKeyOf(inner_->key());
+    if (user_key < lower_) {
+      return EndBackward();
+    }
+    const bool pass = has_bound_ && user_key >= bound_;
+    if (!pass) {
+      if (!has_candidate_ || user_key != key_) {
+        if (has_candidate_ && candidate_lives_) {
+          return EndBackward();
+        }
+        has_candidate_ = true;
+        candidate_lives_ = false;
+        key_.assign(user_key);
+      }
+      // Versions come oldest first: each visible one replaces what was known.
+      if (SequenceOf(inner_->key()) <= snapshot_) {
+        candidate_lives_ = KindOf(inner_->key()) == RecordKind::kValue;
+        if (candidate_lives_) {
+          value_.assign(inner_->value());
+        }
+      }
+    }
+    if (inner_->Prev() == Step::kNeedsIo) {
+      return Wait();
+    }
+  }
+  return EndBackward();
+}
+
+}  // namespace varve

@@ -1,0 +1,76 @@
+// UserIterator: what a user sees of a walk over internal keys: of each key the newest version that the
+// snapshot sees, and nothing where that version is a tombstone.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "engine/base/internal_key.h"
+#include "engine/store/store.h"
+#include "engine/table/internal_iterator.h"
+
+namespace varve {
+
+// Used by one coroutine at a time. How it stands between two moves:
+// forward, `inner_` is on the entry that is shown; backward, `inner_` is on the last entry before the
+// versions of the key that is shown (or at an end), and key and value are copies, because the newest visible
+// version is known only after all older ones have been passed.
+class UserIterator final : public StoreIterator {
+ public:
+  // `pinned` is whatever keeps what `inner` walks over in place; it is let go last.
+  UserIterator(std::shared_ptr<const void> pinned, std::unique_ptr<InternalIterator> inner,
+               SequenceNumber snapshot, std::string_view lower, std::string_view upper)
+      : pinned_(std::move(pinned)),
+        inner_(std::move(inner)),
+        snapshot_(snapshot),
+        lower_(lower),
+        upper_(upper) {}
+
+  Step Seek(std::string_view key) override;
+  Step SeekForPrev(std::string_view key) override;
+  Step Next() override;
+  Step Prev() override;
+  Task<void> Load() override;
+
+  bool Valid() const override { return valid_; }
+  std::string_view key() const override {
+    return backward_ ? std::string_view(key_) : UserKeyOf(inner_->key());
+  }
+  std::string_view value() const override { return backward_ ? std::string_view(value_) : inner_->value(); }
+  Status status() const override { return status_; }
+
+ private:
+  // Go on, from wherever inner_ stands, until a key can be shown, an end is reached or a block is missing:
+  // all that they need to know is in the members, so after a Load they are simply called again.
+  Step FindForward();
+  Step FindBackward();
+  Step Wait();
+  Step EndBackward();
+  // False, and the walk is over, when inner_ failed or met bytes that are no internal key.
+  bool InnerIsSound();
+
+  std::shared_ptr<const void> pinned_;
+  std::unique_ptr<InternalIterator> inner_;
+  const SequenceNumber snapshot_;
+  const std::string lower_;
+  const std::string upper_;
+
+  bool valid_ = false;
+  bool waiting_ = false;
+  bool backward_ = false;
+  Status status_;
+
+  // Forward: versions of key_ are to be passed over (its newest visible one was shown, or is a tombstone).
+  bool skip_ = false;
+  size_t skipped_ = 0;
+  // Backward: keys at or after bound_ are to be passed over; key_ is the candidate while has_candidate_.
+  bool has_bound_ = false;
+  std::string bound_;
+  bool has_candidate_ = false;
+  bool candidate_lives_ = false;
+  std::string key_;
+  std::string value_;
+};
+
+}  // namespace varve
