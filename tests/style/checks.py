@@ -92,7 +92,7 @@ def product_code_has_no_conditional_variants(tree: Tree) -> list[str]:
 
 def rooms_below_the_daemon_create_no_threads(tree: Tree) -> list[str]:
     paths = [path for path in tree.product_sources() if layers.room_of(path) in layers.ROOMS_WITHOUT_THREADS]
-    pattern = re.compile(r"\bstd::j?thread\b(?!::)|\bpthread_create\b|\bstd::async\b|#include <(thread|future)>")
+    pattern = re.compile(r"\bstd::j?thread\b(?!::)|\bpthread_create\b|\bstd::async\b")
     return _lines_matching(tree, paths, pattern, "a thread is made here")
 
 
