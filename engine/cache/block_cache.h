@@ -14,7 +14,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -78,7 +77,7 @@ class BlockCache {
   Shard& ShardOf(uint64_t hash) const;
 
   uint64_t capacity_bytes_;
-  uint32_t shard_shift_;
+  uint32_t shard_mask_ = 0;
   std::vector<std::unique_ptr<Shard>> shards_;
 };
 

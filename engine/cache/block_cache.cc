@@ -1,0 +1,99 @@
+#include "engine/cache/block_cache.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "engine/base/check.h"
+#include "engine/cache/cache_shard.h"
+
+namespace varve {
+namespace {
+
+// A shard holds several of the largest blocks (a 1 MiB value), and 64 shards keep many threads apart.
+constexpr uint64_t kShardBytesMin = 8 * kMiB;
+constexpr uint32_t kShardsMax = 64;
+
+uint64_t HashOf(const BlockKey& key) {
+  // The finaliser of MurmurHash3 over the three numbers.
+  uint64_t h = key.table.value * 0x9e3779b97f4a7c15 + key.birth.value * 0xc2b2ae3d27d4eb4f + key.table_offset;
+  h = (h ^ h >> 33) * 0xff51afd7ed558ccd;
+  h = (h ^ h >> 33) * 0xc4ceb9fe1a85ec53;
+  return h ^ h >> 33;
+}
+
+uint32_t ShardsFor(uint64_t capacity_bytes, uint32_t wanted) {
+  if (wanted != 0) {
+    Check(std::has_single_bit(wanted), "the number of cache shards is no power of two");
+    return wanted;
+  }
+  return static_cast<uint32_t>(
+      std::bit_floor(std::clamp<uint64_t>(capacity_bytes / kShardBytesMin, 1, kShardsMax)));
+}
+
+}  // namespace
+
+uint64_t CacheStatistics::hits() const {
+  uint64_t sum = 0;
+  for (const OfKind& counters : by_kind) {
+    sum += counters.hits;
+  }
+  return sum;
+}
+
+uint64_t CacheStatistics::misses() const {
+  uint64_t sum = 0;
+  for (const OfKind& counters : by_kind) {
+    sum += counters.misses;
+  }
+  return sum;
+}
+
+BlockCache::BlockCache(uint64_t capacity_bytes, uint32_t shards) : capacity_bytes_(capacity_bytes) {
+  const uint32_t count = ShardsFor(capacity_bytes, shards);
+  shard_mask_ = count - 1;
+  for (uint32_t i = 0; i < count; ++i) {
+    shards_.push_back(std::make_unique<Shard>(capacity_bytes / count));
+  }
+}
+
+BlockCache::~BlockCache() = default;
+
+// The high bits choose the shard: the low ones choose the bucket within it.
+BlockCache::Shard& BlockCache::ShardOf(uint64_t hash) const {
+  return *shards_[hash >> 48 & shard_mask_];
+}
+
+BlockRef BlockCache::Lookup(const BlockKey& key, BlockKind kind) {
+  const uint64_t hash = HashOf(key);
+  return ShardOf(hash).Lookup(key, hash, kind);
+}
+
+void BlockCache::Insert(const BlockKey& key, BlockKind kind, const BlockRef& block) {
+  const uint64_t hash = HashOf(key);
+  ShardOf(hash).Insert(key, hash, kind, block);
+}
+
+void BlockCache::EraseTable(TableId table) {
+  for (const std::unique_ptr<Shard>& shard : shards_) {
+    shard->EraseTable(table);
+  }
+}
+
+uint64_t BlockCache::CachedDataBlocks(TableId table) const {
+  uint64_t sum = 0;
+  for (const std::unique_ptr<Shard>& shard : shards_) {
+    sum += shard->CachedDataBlocks(table);
+  }
+  return sum;
+}
+
+CacheStatistics BlockCache::statistics() const {
+  CacheStatistics statistics;
+  statistics.capacity_bytes = capacity_bytes_;
+  for (const std::unique_ptr<Shard>& shard : shards_) {
+    shard->AddStatistics(statistics);
+  }
+  return statistics;
+}
+
+}  // namespace varve

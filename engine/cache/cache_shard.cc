@@ -1,0 +1,238 @@
+#include "engine/cache/cache_shard.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+namespace varve {
+namespace {
+
+// The paper's split: a tenth of the bytes for blocks that have yet to prove themselves.
+constexpr uint64_t kSmallQueueShare = 10;
+// A block leaves the small queue for the main one when it was hit more often than this.
+constexpr uint8_t kHitsToProve = 1;
+// How many rounds of the main queue hits can buy. Index and filter blocks save more than their own read.
+constexpr uint8_t kHitsMaxData = 3;
+constexpr uint8_t kHitsMaxHigh = 7;
+// Ghosts remember about as many keys as the shard holds blocks of the usual size.
+constexpr uint64_t kUsualBlockBytes = 4 * kKiB;
+// malloc's header of an entry, its bucket, its share of the tables' map.
+constexpr uint64_t kEntryOverheadBytes = 16 + 8 + 8;
+
+bool IsHighPriority(BlockKind kind) {
+  return kind != BlockKind::kData;
+}
+
+}  // namespace
+
+void BlockCache::Shard::Queue::Push(Entry* entry) {
+  entry->newer = nullptr;
+  entry->older = newest;
+  (newest != nullptr ? newest->newer : oldest) = entry;
+  newest = entry;
+  bytes += entry->charge;
+}
+
+void BlockCache::Shard::Queue::Remove(Entry* entry) {
+  (entry->newer != nullptr ? entry->newer->older : newest) = entry->older;
+  (entry->older != nullptr ? entry->older->newer : oldest) = entry->newer;
+  bytes -= entry->charge;
+}
+
+BlockCache::Shard::Shard(uint64_t capacity_bytes)
+    : capacity_bytes_(capacity_bytes),
+      buckets_(64, nullptr),
+      ghosts_(std::bit_ceil(std::max<uint64_t>(capacity_bytes / kUsualBlockBytes, 16)), 0) {
+}
+
+BlockCache::Shard::~Shard() {
+  Entry* dead = nullptr;
+  while (small_.oldest != nullptr) {
+    Unlink(small_.oldest, &dead);
+  }
+  while (main_.oldest != nullptr) {
+    Unlink(main_.oldest, &dead);
+  }
+  Free(dead);
+}
+
+BlockRef BlockCache::Shard::Lookup(const BlockKey& key, uint64_t hash, BlockKind kind) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  CacheStatistics::OfKind& counters = counters_[static_cast<size_t>(kind)];
+  Entry* entry = Find(key, hash);
+  if (entry == nullptr) {
+    ++counters.misses;
+    return {};
+  }
+  ++counters.hits;
+  if (entry->hits < (IsHighPriority(entry->kind) ? kHitsMaxHigh : kHitsMaxData)) {
+    ++entry->hits;
+  }
+  return entry->block;
+}
+
+void BlockCache::Shard::Insert(const BlockKey& key, uint64_t hash, BlockKind kind, const BlockRef& block) {
+  auto added = std::make_unique<Entry>();
+  added->key = key;
+  added->hash = hash;
+  added->block = block;
+  added->kind = kind;
+  added->charge = block.charge() + sizeof(Entry) + kEntryOverheadBytes;
+  Entry* dead = nullptr;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (Find(key, hash) != nullptr) {
+      return;
+    }
+    if (entries_ >= buckets_.size()) {
+      GrowBuckets();
+    }
+    Entry* entry = added.release();
+    Entry** bucket = BucketOf(hash);
+    entry->next_in_bucket = std::exchange(*bucket, entry);
+    ++entries_;
+    LinkToTable(entry);
+    CacheStatistics::OfKind& counters = counters_[static_cast<size_t>(kind)];
+    ++counters.inserts;
+    counters.charged_bytes += entry->charge;
+    uint64_t& ghost = ghosts_[hash & (ghosts_.size() - 1)];
+    entry->in_main = IsHighPriority(kind) || ghost == hash;
+    if (ghost == hash) {
+      ghost = 0;
+    }
+    (entry->in_main ? main_ : small_).Push(entry);
+    Evict(&dead);
+  }
+  Free(dead);
+}
+
+void BlockCache::Shard::EraseTable(TableId table) {
+  Entry* dead = nullptr;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    // The last entry takes the table out of the map.
+    for (auto found = tables_.find(table); found != tables_.end(); found = tables_.find(table)) {
+      Unlink(found->second.first, &dead);
+    }
+  }
+  Free(dead);
+}
+
+uint64_t BlockCache::Shard::CachedDataBlocks(TableId table) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = tables_.find(table);
+  return found == tables_.end() ? 0 : found->second.data_blocks;
+}
+
+void BlockCache::Shard::AddStatistics(CacheStatistics& to) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (size_t kind = 0; kind < kBlockKinds; ++kind) {
+    to.by_kind[kind].hits += counters_[kind].hits;
+    to.by_kind[kind].misses += counters_[kind].misses;
+    to.by_kind[kind].inserts += counters_[kind].inserts;
+    to.by_kind[kind].evictions += counters_[kind].evictions;
+    to.by_kind[kind].charged_bytes += counters_[kind].charged_bytes;
+  }
+  to.charged_bytes += small_.bytes + main_.bytes;
+  to.entries += entries_;
+}
+
+BlockCache::Shard::Entry* BlockCache::Shard::Find(const BlockKey& key, uint64_t hash) {
+  for (Entry* entry = *BucketOf(hash); entry != nullptr; entry = entry->next_in_bucket) {
+    if (entry->hash == hash && entry->key == key) {
+      return entry;
+    }
+  }
+  return nullptr;
+}
+
+void BlockCache::Shard::GrowBuckets() {
+  std::vector<Entry*> old(buckets_.size() * 2, nullptr);
+  old.swap(buckets_);
+  for (Entry* entry : old) {
+    while (entry != nullptr) {
+      Entry* next = entry->next_in_bucket;
+      Entry** bucket = BucketOf(entry->hash);
+      entry->next_in_bucket = std::exchange(*bucket, entry);
+      entry = next;
+    }
+  }
+}
+
+void BlockCache::Shard::LinkToTable(Entry* entry) {
+  OfTable& of_table = tables_[entry->key.table];
+  entry->of_table = &of_table;
+  entry->next_of_table = of_table.first;
+  if (of_table.first != nullptr) {
+    of_table.first->previous_of_table = entry;
+  }
+  of_table.first = entry;
+  of_table.data_blocks += entry->kind == BlockKind::kData ? 1 : 0;
+}
+
+void BlockCache::Shard::Unlink(Entry* entry, Entry** dead) {
+  Entry** link = BucketOf(entry->hash);
+  while (*link != entry) {
+    link = &(*link)->next_in_bucket;
+  }
+  *link = entry->next_in_bucket;
+  (entry->in_main ? main_ : small_).Remove(entry);
+  OfTable& of_table = *entry->of_table;
+  (entry->previous_of_table != nullptr ? entry->previous_of_table->next_of_table : of_table.first) =
+      entry->next_of_table;
+  if (entry->next_of_table != nullptr) {
+    entry->next_of_table->previous_of_table = entry->previous_of_table;
+  }
+  of_table.data_blocks -= entry->kind == BlockKind::kData ? 1 : 0;
+  if (of_table.first == nullptr) {
+    tables_.erase(entry->key.table);
+  }
+  counters_[static_cast<size_t>(entry->kind)].charged_bytes -= entry->charge;
+  --entries_;
+  entry->next_in_bucket = std::exchange(*dead, entry);
+}
+
+void BlockCache::Shard::Evict(Entry** dead) {
+  while (small_.bytes + main_.bytes > capacity_bytes_) {
+    if (small_.oldest != nullptr &&
+        (main_.oldest == nullptr || small_.bytes > capacity_bytes_ / kSmallQueueShare)) {
+      EvictFromSmall(dead);
+    } else {
+      EvictFromMain(dead);
+    }
+  }
+}
+
+void BlockCache::Shard::EvictFromSmall(Entry** dead) {
+  Entry* entry = small_.oldest;
+  if (entry->hits > kHitsToProve) {
+    small_.Remove(entry);
+    entry->in_main = true;
+    entry->hits = 0;
+    main_.Push(entry);
+    return;
+  }
+  ghosts_[entry->hash & (ghosts_.size() - 1)] = entry->hash;
+  ++counters_[static_cast<size_t>(entry->kind)].evictions;
+  Unlink(entry, dead);
+}
+
+void BlockCache::Shard::EvictFromMain(Entry** dead) {
+  Entry* entry = main_.oldest;
+  if (entry->hits > 0) {
+    --entry->hits;
+    main_.Remove(entry);
+    main_.Push(entry);
+    return;
+  }
+  ++counters_[static_cast<size_t>(entry->kind)].evictions;
+  Unlink(entry, dead);
+}
+
+void BlockCache::Shard::Free(Entry* dead) {
+  while (dead != nullptr) {
+    delete std::exchange(dead, dead->next_in_bucket);
+  }
+}
+
+}  // namespace varve

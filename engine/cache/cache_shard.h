@@ -1,0 +1,85 @@
+// One shard of the block cache: a hash table of entries and the queues of S3-FIFO. Used only by
+// block_cache.cc.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/cache/block_cache.h"
+
+namespace varve {
+
+class BlockCache::Shard {
+ public:
+  explicit Shard(uint64_t capacity_bytes);
+  ~Shard();
+  Shard(const Shard&) = delete;
+  Shard& operator=(const Shard&) = delete;
+
+  BlockRef Lookup(const BlockKey& key, uint64_t hash, BlockKind kind);
+  void Insert(const BlockKey& key, uint64_t hash, BlockKind kind, const BlockRef& block);
+  void EraseTable(TableId table);
+  uint64_t CachedDataBlocks(TableId table) const;
+  void AddStatistics(CacheStatistics& to) const;
+
+ private:
+  struct OfTable;
+  struct Entry {
+    BlockKey key;
+    uint64_t hash = 0;
+    BlockRef block;
+    uint64_t charge = 0;
+    BlockKind kind = BlockKind::kData;
+    bool in_main = false;
+    // Hits since it was inserted or last spared, up to a maximum.
+    uint8_t hits = 0;
+    Entry* next_in_bucket = nullptr;
+    Entry* newer = nullptr;
+    Entry* older = nullptr;
+    OfTable* of_table = nullptr;
+    Entry* next_of_table = nullptr;
+    Entry* previous_of_table = nullptr;
+  };
+  struct Queue {
+    Entry* newest = nullptr;
+    Entry* oldest = nullptr;
+    uint64_t bytes = 0;
+
+    void Push(Entry* entry);
+    void Remove(Entry* entry);
+  };
+  struct OfTable {
+    Entry* first = nullptr;
+    uint64_t data_blocks = 0;
+  };
+
+  // All of these: the caller holds mutex_.
+  Entry** BucketOf(uint64_t hash) { return &buckets_[hash & (buckets_.size() - 1)]; }
+  Entry* Find(const BlockKey& key, uint64_t hash);
+  void GrowBuckets();
+  void LinkToTable(Entry* entry);
+  // Takes the entry out of everything and adds it to the list of the dead, which is freed after unlocking.
+  void Unlink(Entry* entry, Entry** dead);
+  void Evict(Entry** dead);
+  void EvictFromSmall(Entry** dead);
+  void EvictFromMain(Entry** dead);
+  static void Free(Entry* dead);
+
+  const uint64_t capacity_bytes_;
+  mutable std::mutex mutex_;  // guards everything below
+  std::vector<Entry*> buckets_;
+  uint64_t entries_ = 0;
+  // Blocks seen once, and those that proved themselves.
+  Queue small_;
+  Queue main_;
+  // Hashes of keys that left the small queue unproven, each in the place that its hash chooses: a key that
+  // comes back while it stands here goes to the main queue.
+  std::vector<uint64_t> ghosts_;
+  std::unordered_map<TableId, OfTable> tables_;
+  CacheStatistics::OfKind counters_[kBlockKinds];
+};
+
+}  // namespace varve
