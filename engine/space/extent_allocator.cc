@@ -85,6 +85,16 @@ std::vector<Extent> ExtentAllocator::Take(SpaceReservation& reservation, uint64_
   return free_.Take(units);
 }
 
+void ExtentAllocator::PutBack(SpaceReservation& reservation, std::span<const Extent> extents) {
+  Check(reservation.from_ == this, "units were put back into a foreign reservation");
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const Extent& extent : extents) {
+    free_.Insert(extent);
+    reservation.units_left_ += extent.units;
+    reserved_units_ += extent.units;
+  }
+}
+
 void ExtentAllocator::GiveBack(uint64_t units) {
   const std::lock_guard<std::mutex> lock(mutex_);
   reserved_units_ -= units;

@@ -81,6 +81,10 @@ class ExtentAllocator {
   // and from the smallest gaps that fit. Precondition: the reservation covers it.
   std::vector<Extent> Take(SpaceReservation& reservation, uint64_t bytes);
 
+  // Returns extents, or parts of them, that were taken under this reservation and never written to: they are
+  // free and promised again at once.
+  void PutBack(SpaceReservation& reservation, std::span<const Extent> extents);
+
   // Gives up extents, or parts of them, that were taken: the edit that stops naming them is durable and no
   // reader is left. They stay out of use until they were reclaimed.
   void Release(std::span<const Extent> extents);

@@ -17,6 +17,7 @@
 #include <string>
 #include <string_view>
 
+#include "engine/table/extent_source.h"
 #include "engine/table/segment_builder.h"
 #include "engine/table/table_environment.h"
 #include "engine/table/table_view.h"

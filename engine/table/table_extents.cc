@@ -13,17 +13,17 @@ TableRun RunAt(const std::vector<TableExtent>& extents, uint64_t table_offset, u
   }
   auto part = after - 1;
   const uint64_t within = table_offset - part->table_offset;
-  if (within >= part->extent.bytes) {
+  if (within >= part->extent.bytes()) {
     return {};
   }
-  TableRun run{part->extent.offset + within, part->extent.bytes - within};
+  TableRun run{part->extent.offset() + within, part->extent.bytes() - within};
   // Extents that were taken apart may still lie side by side.
   for (auto next = part + 1; next != extents.end() && run.bytes < bytes; part = next, ++next) {
-    if (next->table_offset != part->table_offset + part->extent.bytes ||
-        next->extent.offset != part->extent.end()) {
+    if (next->table_offset != part->table_offset + part->extent.bytes() ||
+        next->extent.offset().value != part->extent.offset().value + part->extent.bytes()) {
       break;
     }
-    run.bytes += next->extent.bytes;
+    run.bytes += next->extent.bytes();
   }
   run.bytes = std::min(run.bytes, bytes);
   return run;

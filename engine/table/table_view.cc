@@ -48,7 +48,7 @@ uint64_t TableView::meta_bytes() const {
 uint64_t TableView::allocated_bytes() const {
   uint64_t sum = 0;
   for (const TableExtent& part : extents) {
-    sum += part.extent.bytes;
+    sum += part.extent.bytes();
   }
   return sum;
 }

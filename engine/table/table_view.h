@@ -24,7 +24,7 @@ namespace varve {
 inline constexpr size_t kSegmentsMax = 12;
 
 // A part of the table's byte space. Parts are sorted, do not overlap, and may leave gaps: a trimmed view
-// gives whole extents back without moving the others.
+// gives whole extents back without moving the others. table_offset is a multiple of the allocation unit.
 struct TableExtent {
   uint64_t table_offset = 0;
   Extent extent;

@@ -124,8 +124,8 @@ bool DecodeExtents(std::string_view payload, std::vector<TableExtent>& extents) 
   while (numbers.more()) {
     TableExtent part;
     part.table_offset = numbers.Next();
-    part.extent.offset = DeviceOffset(numbers.Next());
-    part.extent.bytes = numbers.Next();
+    part.extent.first_unit = numbers.Next32();
+    part.extent.units = numbers.Next32();
     extents.push_back(part);
   }
   return numbers.complete();
@@ -226,12 +226,12 @@ std::string_view FaultOf(const TableView& view) {
   }
   uint64_t covered_end = 0;
   for (const TableExtent& part : view.extents) {
-    if (part.table_offset < covered_end || part.extent.bytes == 0 ||
-        part.extent.bytes > UINT64_MAX - part.table_offset ||
-        part.extent.bytes > UINT64_MAX - part.extent.offset.value) {
+    if (part.table_offset < covered_end || part.table_offset % kExtentUnitBytes != 0 ||
+        part.extent.units == 0 || part.extent.end_unit() > uint64_t{1} << 32 ||
+        part.table_offset > UINT64_MAX - part.extent.bytes()) {
       return "its extents overlap or overflow";
     }
-    covered_end = part.table_offset + part.extent.bytes;
+    covered_end = part.table_offset + part.extent.bytes();
   }
   if (view.used_bytes > covered_end) {
     return "its extents do not reach its end";
@@ -262,8 +262,8 @@ void AppendTableView(std::string& to, const TableView& view) {
   std::string extents;
   for (const TableExtent& part : view.extents) {
     AppendVarint(extents, part.table_offset);
-    AppendVarint(extents, part.extent.offset.value);
-    AppendVarint(extents, part.extent.bytes);
+    AppendVarint(extents, part.extent.first_unit);
+    AppendVarint(extents, part.extent.units);
   }
   AppendField(to, ViewField::kExtents, extents);
   AppendNumbers(to, ViewField::kUsedBytes, {view.used_bytes});

@@ -17,7 +17,7 @@ constexpr size_t kWritesInFlightMax = 4;
 constexpr uint64_t kFurtherTakeBytes = 1 * kMiB;
 
 uint64_t CoveredEnd(const std::vector<TableExtent>& extents) {
-  return extents.empty() ? 0 : extents.back().table_offset + extents.back().extent.bytes;
+  return extents.empty() ? 0 : extents.back().table_offset + extents.back().extent.bytes();
 }
 
 }  // namespace
@@ -121,31 +121,32 @@ Status TableWriter::Cover(uint64_t end) {
   while (covered_end_ < end) {
     const uint64_t goal =
         std::max(end, expected_end_ > covered_end_ ? expected_end_ : end + kFurtherTakeBytes);
-    Result<Extent> taken = source_.Take(goal - covered_end_);
+    Result<std::vector<Extent>> taken = source_.Take(goal - covered_end_);
     if (!taken.ok()) {
       return taken.error();
     }
-    Check(taken->bytes > 0, "an extent source gave nothing");
-    if (extents_.size() > old_extents_ && extents_.back().extent.end() == taken->offset) {
-      extents_.back().extent.bytes += taken->bytes;
-    } else {
-      extents_.push_back(TableExtent{covered_end_, *taken});
+    for (const Extent& extent : *taken) {
+      if (extents_.size() > old_extents_ && extents_.back().extent.end_unit() == extent.first_unit) {
+        extents_.back().extent.units += extent.units;
+      } else {
+        extents_.push_back(TableExtent{covered_end_, extent});
+      }
+      covered_end_ += extent.bytes();
     }
-    covered_end_ += taken->bytes;
   }
   return OkStatus();
 }
 
 void TableWriter::GiveBackBeyond(uint64_t from) {
-  const uint64_t unit = source_.unit_bytes();
   while (extents_.size() > old_extents_) {
     TableExtent& last = extents_.back();
-    const uint64_t kept = from > last.table_offset ? RoundUp(from - last.table_offset, unit) : 0;
-    if (kept >= last.extent.bytes) {
-      break;
+    const uint64_t kept_bytes = from > last.table_offset ? from - last.table_offset : 0;
+    const auto kept =
+        static_cast<uint32_t>(std::min<uint64_t>(CeilDiv(kept_bytes, kExtentUnitBytes), last.extent.units));
+    if (kept < last.extent.units) {
+      source_.GiveBack(Extent{last.extent.first_unit + kept, last.extent.units - kept});
+      last.extent.units = kept;
     }
-    source_.GiveBack(Extent{last.extent.offset + kept, last.extent.bytes - kept});
-    last.extent.bytes = kept;
     if (kept > 0) {
       break;
     }

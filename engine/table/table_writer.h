@@ -14,7 +14,7 @@
 #include "engine/device/aligned_buffer.h"
 #include "engine/device/block_device.h"
 #include "engine/ring/async_event.h"
-#include "engine/table/table_environment.h"
+#include "engine/table/extent_source.h"
 #include "engine/table/table_view.h"
 
 namespace varve {

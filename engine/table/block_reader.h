@@ -1,0 +1,34 @@
+// How a block gets into memory: from the cache at once, from the device by a Task.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "engine/base/result.h"
+#include "engine/cache/block_cache.h"
+#include "engine/device/block_device.h"
+#include "engine/table/table_environment.h"
+#include "engine/table/table_view.h"
+
+namespace varve {
+
+// The verified block (trailer included) if it is cached; else empty.
+inline BlockRef FindCachedBlock(const TableEnvironment& environment, TableId table, const BlockHandle& handle,
+                                BlockKind kind) {
+  return environment.cache.Lookup(BlockKey{table, handle.birth, handle.table_offset}, kind);
+}
+
+// Whether the handle names bytes that the table has.
+bool HandleFits(const TableView& view, const BlockHandle& handle);
+
+// Reads and verifies a block, in one device read unless it lies across a jump between extents. Errors name
+// table and offset.
+Task<Result<BlockRef>> ReadBlock(const TableEnvironment& environment, const TableView& view,
+                                 BlockHandle handle, BlockKind kind, IoPurpose purpose, bool fill_cache);
+
+// Reads the table's bytes from `table_offset` on. Both it and the length are multiples of the sector size.
+Task<Status> ReadTableBytes(BlockDevice& device, const TableView& view, uint64_t table_offset,
+                            std::span<std::byte> into, IoPurpose purpose);
+
+}  // namespace varve

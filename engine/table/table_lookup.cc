@@ -1,0 +1,241 @@
+// Point lookups: one walk, which stops wherever a block is missing and goes on once it is there. So the
+// cached path and the reading path are the same code.
+#include <fmt/format.h>
+
+#include "engine/table/block_reader.h"
+#include "engine/table/data_block.h"
+#include "engine/table/segment_footer.h"
+#include "engine/table/table_format.h"
+#include "engine/table/table_reader.h"
+
+namespace varve {
+namespace {
+
+class LookupWalk {
+ public:
+  LookupWalk(const TableEnvironment& environment, const TableView& view, const PointQuery& query)
+      : environment_(environment), view_(view), query_(query), segments_left_(view.segments.size()) {}
+
+  // True: the walk has ended, and TakeResult() says how. False: it needs the block wanted().
+  bool Run();
+  Result<TableLookup> TakeResult() { return std::move(result_); }
+
+  const BlockHandle& wanted() const { return wanted_; }
+  BlockKind wanted_kind() const { return wanted_kind_; }
+  // The block that was wanted.
+  void Provide(BlockRef block) { provided_ = std::move(block); }
+
+ private:
+  enum class Stage : uint8_t { kFooter, kFilter, kIndex, kData };
+  enum class Outcome : uint8_t { kGoOn, kNeedsBlock, kNextSegment, kEnded };
+
+  Outcome RunFooter(const SegmentDescriptor& segment);
+  Outcome RunFilter();
+  Outcome RunIndex();
+  Outcome RunData();
+  Outcome Answer(const FoundVersion& found, BlockRef block);
+  BlockRef Fetch(const BlockHandle& handle, BlockKind kind);
+  Outcome Fail(uint64_t table_offset, std::string_view what) {
+    result_ = TableCorruption(view_.id, table_offset, what);
+    return Outcome::kEnded;
+  }
+
+  const TableEnvironment& environment_;
+  const TableView& view_;
+  const PointQuery& query_;
+  size_t segments_left_;
+  Stage stage_ = Stage::kFooter;
+  BlockRef footer_block_;
+  SegmentFooter footer_;
+  BlockRef index_block_;
+  IndexBlock index_;
+  uint8_t levels_left_ = 0;
+  BlockHandle child_;
+  BlockHandle wanted_;
+  BlockKind wanted_kind_ = BlockKind::kFooter;
+  BlockRef provided_;
+  Result<TableLookup> result_ = TableLookup{};
+};
+
+BlockRef LookupWalk::Fetch(const BlockHandle& handle, BlockKind kind) {
+  if (provided_) {
+    return std::exchange(provided_, BlockRef());
+  }
+  BlockRef block = FindCachedBlock(environment_, view_.id, handle, kind);
+  if (!block) {
+    wanted_ = handle;
+    wanted_kind_ = kind;
+  }
+  return block;
+}
+
+bool LookupWalk::Run() {
+  while (segments_left_ > 0) {
+    Outcome outcome = Outcome::kGoOn;
+    switch (stage_) {
+      case Stage::kFooter:
+        outcome = RunFooter(view_.segments[segments_left_ - 1]);
+        break;
+      case Stage::kFilter:
+        outcome = RunFilter();
+        break;
+      case Stage::kIndex:
+        outcome = RunIndex();
+        break;
+      case Stage::kData:
+        outcome = RunData();
+        break;
+    }
+    if (outcome == Outcome::kNeedsBlock) {
+      return false;
+    }
+    if (outcome == Outcome::kEnded) {
+      return true;
+    }
+    if (outcome == Outcome::kNextSegment) {
+      --segments_left_;
+      stage_ = Stage::kFooter;
+    }
+  }
+  return true;
+}
+
+LookupWalk::Outcome LookupWalk::RunFooter(const SegmentDescriptor& segment) {
+  if (segment.range_tombstones) {
+    result_ = Unsupported(fmt::format("table {} has range tombstones", view_.id.value));
+    return Outcome::kEnded;
+  }
+  if (query_.user_key < segment.smallest_user_key() || query_.user_key > segment.largest_user_key()) {
+    return Outcome::kNextSegment;
+  }
+  BlockRef block = Fetch(segment.footer, BlockKind::kFooter);
+  if (!block) {
+    return Outcome::kNeedsBlock;
+  }
+  const std::optional<SegmentFooter> footer = SegmentFooter::Parse(PayloadOf(block.bytes()));
+  if (!footer) {
+    return Fail(segment.footer.table_offset, "a segment footer is malformed");
+  }
+  footer_block_ = std::move(block);
+  footer_ = *footer;
+  index_ = footer_.root();
+  levels_left_ = footer_.index_levels();
+  stage_ = footer_.has_filter() ? Stage::kFilter : Stage::kIndex;
+  return Outcome::kGoOn;
+}
+
+LookupWalk::Outcome LookupWalk::RunFilter() {
+  const FilterGeometry& geometry = footer_.filter();
+  const BlockHandle handle = footer_.FilterPage(geometry.PageOf(query_.hash));
+  const BlockRef page = Fetch(handle, BlockKind::kFilter);
+  if (!page) {
+    return Outcome::kNeedsBlock;
+  }
+  const std::string_view payload = PayloadOf(page.bytes());
+  if (payload.size() != geometry.page_bytes()) {
+    return Fail(handle.table_offset, "a filter page has a wrong length");
+  }
+  if (!FilterMayContain(geometry, payload, query_.hash)) {
+    return Outcome::kNextSegment;
+  }
+  stage_ = Stage::kIndex;
+  return Outcome::kGoOn;
+}
+
+LookupWalk::Outcome LookupWalk::RunIndex() {
+  const std::optional<uint32_t> i = index_.LowerBound(query_.user_key);
+  if (i && *i == index_.size()) {
+    return Outcome::kNextSegment;
+  }
+  const std::optional<IndexBlock::Entry> entry = i ? index_.At(*i) : std::nullopt;
+  if (!entry) {
+    return Fail(child_.table_offset, "an index block is malformed");
+  }
+  // The two keys of an entry tell of a gap between blocks without reading one.
+  if (index_.StartsAfter(*entry, query_.user_key)) {
+    return Outcome::kNextSegment;
+  }
+  if (levels_left_ == 1) {
+    child_ = entry->block;
+    stage_ = Stage::kData;
+    return Outcome::kGoOn;
+  }
+  BlockRef block = Fetch(entry->block, BlockKind::kIndex);
+  if (!block) {
+    return Outcome::kNeedsBlock;
+  }
+  const std::optional<IndexBlock> below = IndexBlock::Parse(PayloadOf(block.bytes()));
+  if (!below) {
+    return Fail(entry->block.table_offset, "an index block is malformed");
+  }
+  child_ = entry->block;
+  index_block_ = std::move(block);
+  index_ = *below;
+  --levels_left_;
+  return Outcome::kGoOn;
+}
+
+LookupWalk::Outcome LookupWalk::RunData() {
+  BlockRef block = Fetch(child_, BlockKind::kData);
+  if (!block) {
+    return Outcome::kNeedsBlock;
+  }
+  const FoundVersion found = FindInDataBlock(PayloadOf(block.bytes()), query_.user_key, query_.snapshot);
+  if (found.kind == FoundVersion::Kind::kCorrupt) {
+    return Fail(child_.table_offset, "a data block is malformed");
+  }
+  if (found.kind == FoundVersion::Kind::kAbsent) {
+    return Outcome::kNextSegment;
+  }
+  return Answer(found, std::move(block));
+}
+
+LookupWalk::Outcome LookupWalk::Answer(const FoundVersion& found, BlockRef block) {
+  TableLookup lookup;
+  lookup.sequence = SequenceNumber(found.trailer >> 8);
+  switch (static_cast<RecordKind>(found.trailer & 0xff)) {
+    case RecordKind::kTombstone:
+      lookup.kind = TableLookup::Kind::kTombstone;
+      break;
+    case RecordKind::kValue:
+      lookup.kind = TableLookup::Kind::kValue;
+      lookup.value = std::move(block).Pin(found.value);
+      break;
+    case RecordKind::kRangeTombstone:
+    case RecordKind::kLargeValuePointer:
+      result_ =
+          Unsupported(fmt::format("table {} has a record of kind {}", view_.id.value, found.trailer & 0xff));
+      return Outcome::kEnded;
+    default:
+      return Fail(child_.table_offset, "a record has an unknown kind");
+  }
+  result_ = std::move(lookup);
+  return Outcome::kEnded;
+}
+
+}  // namespace
+
+std::optional<Result<TableLookup>> TryGetFromTable(const TableEnvironment& environment, const TableView& view,
+                                                   const PointQuery& query) {
+  LookupWalk walk(environment, view, query);
+  if (!walk.Run()) {
+    return std::nullopt;
+  }
+  return walk.TakeResult();
+}
+
+Task<Result<TableLookup>> GetFromTable(const TableEnvironment& environment, const TableView& view,
+                                       PointQuery query, bool fill_cache) {
+  LookupWalk walk(environment, view, query);
+  while (!walk.Run()) {
+    Result<BlockRef> block = co_await ReadBlock(environment, view, walk.wanted(), walk.wanted_kind(),
+                                                IoPurpose::kUserRead, fill_cache);
+    if (!block.ok()) {
+      co_return block.error();
+    }
+    walk.Provide(std::move(block).value());
+  }
+  co_return walk.TakeResult();
+}
+
+}  // namespace varve
