@@ -15,7 +15,9 @@ class SkipList {
  public:
   // One node in four is a level higher: 4^12 nodes before searches slow down.
   static constexpr int kHeightMax = 12;
-  static constexpr unsigned kBranchingBits = 2;
+  static constexpr int kBranchingBits = 2;
+  // A finger helps keys within a few hundred entries of it; others would pay for more levels in vain.
+  static constexpr int kFingerLevels = 4;
 
   // One entry: links, key and value in one piece of memory. The links of levels above 0 lie before the node,
   // so that link, lengths and the front of the key share a cache line.
@@ -47,9 +49,11 @@ class SkipList {
   // Belongs to one writer.
   class Finger {
     friend class SkipList;
-    // before_[i] < the last key inserted <= after_[i] (nullptr: the end), for i < height_; nested as i grows.
+    // before_[i] < the last key inserted <= after_[i] (nullptr: the end); what level i + 1 has encloses what
+    // level i has.
     Node* before_[kHeightMax];
     Node* after_[kHeightMax];
+    // The list's height when they were found; 0: they mean nothing.
     int height_ = 0;
   };
 
@@ -76,10 +80,11 @@ class SkipList {
     uint64_t trailer;
   };
 
-  // Negative, zero or positive as `node` sorts before, at or after the target.
+  // What Compare answers for an older version of the target's user key.
+  static constexpr int kSameKey = 1;
   static int Compare(const Node& node, const Target& target);
-  // The last node before the target; the head when there is none.
-  Node* LastBefore(const Target& target) const;
+  // The last node before the target; nullptr when there is none.
+  const Node* LastBefore(const Target& target) const;
   // Narrows [before, after] to the target's neighbours on `level`.
   static void SearchLevel(const Target& target, int level, Node*& before, Node*& after);
   void FindNeighbours(const Target& target, int height, Finger& finger) const;
