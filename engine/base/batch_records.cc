@@ -3,7 +3,7 @@
 #include <fmt/core.h>
 
 #include "engine/base/coding.h"
-#include "engine/base/limits.h"
+#include "engine/base/size_limits.h"
 
 namespace varve {
 

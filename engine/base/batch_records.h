@@ -35,7 +35,7 @@ class BatchRecordReader {
   explicit BatchRecordReader(std::string_view records) : at_(records.data()), end_(at_ + records.size()) {}
 
   // False at the end and at the first bad record; status() tells which. kCorruption: not a record, or beyond
-  // the limits of engine/base/limits.h. kUnsupported: a kind that is reserved.
+  // the limits of engine/base/size_limits.h. kUnsupported: a kind that is reserved.
   bool Next();
   const BatchRecord& record() const { return record_; }
   const Status& status() const { return status_; }

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "engine/base/clock.h"
-#include "engine/base/limits.h"
+#include "engine/base/size_limits.h"
 #include "engine/base/logger.h"
 #include "engine/base/pinned_value.h"
 #include "engine/base/result.h"

@@ -10,7 +10,7 @@
 #include <optional>
 #include <string_view>
 
-#include "engine/base/limits.h"
+#include "engine/base/size_limits.h"
 #include "engine/base/units.h"
 #include "engine/space/superblock.h"
 #include "engine/wal/wal_segment.h"

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "engine/base/limits.h"
+#include "engine/base/size_limits.h"
 #include "engine/base/units.h"
 #include "engine/space/extent.h"
 

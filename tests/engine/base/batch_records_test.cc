@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/base/limits.h"
+#include "engine/base/size_limits.h"
 #include "engine/base/prng.h"
 
 namespace varve {
