@@ -17,6 +17,8 @@ struct PostedWork {
   PostedWork* next = nullptr;
 };
 
+class Reactor;
+
 class Executor {
  public:
   Executor() = default;
@@ -38,6 +40,8 @@ class Executor {
   // already: then it is resumed as posted.
   virtual bool CancelPostAfter(PostedWork& work) = 0;
   virtual const Clock& clock() const = 0;
+  // For what needs a ring: nullptr unless this is a Reactor.
+  virtual Reactor* AsReactor() { return nullptr; }
 
   // co_await executor.Switch(): go on as a coroutine of this executor (no cost when already there). The
   // frames above do not move with it: they are resumed where this coroutine ends, so a Task that switches

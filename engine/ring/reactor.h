@@ -95,7 +95,10 @@ class Reactor final : public Executor {
   ~Reactor() override;
 
   // The reactor that runs the calling coroutine; nullptr when that is no reactor.
-  static Reactor* CurrentOrNull();
+  static Reactor* CurrentOrNull() {
+    Executor* current = Executor::CurrentOrNull();
+    return current == nullptr ? nullptr : current->AsReactor();
+  }
 
   // Runs until Stop(). A Stop() that came before is honoured at once; each Run() consumes one.
   void Run();
@@ -107,6 +110,7 @@ class Reactor final : public Executor {
   void PostAfter(uint64_t nanos, PostedWork& work) override;
   bool CancelPostAfter(PostedWork& work) override { return timers_.Remove(work); }
   const Clock& clock() const override { return clock_; }
+  Reactor* AsReactor() override { return this; }
 
   // Results are those of the system calls of these names, with -errno; short transfers are the caller's to
   // continue. Memory must stay valid until the operation completes. `flags` are RWF_ flags.
@@ -121,16 +125,10 @@ class Reactor final : public Executor {
   IoAwaiter Poll(int fd, uint32_t events);
   IoAwaiter Submit(const IoAwaiter::Request& request) { return {*this, request}; }
 
-  // A fresh entry whose completion goes to `completion` (nullptr: to nobody): fill it with an io_uring_prep_
-  // function that keeps user_data, before anything else is prepared. It is submitted when this turn ends.
+  // A fresh entry whose completion goes to `completion` (nullptr: to nobody). Fill it with an io_uring_prep_
+  // function (they leave user_data alone) before anything else is prepared. It is submitted when this turn
+  // ends.
   io_uring_sqe* Prepare(Completion* completion);
-  // The same as a call: prep(sqe) may overwrite user_data, which is set afterwards.
-  template <typename Prep>
-  void PrepareWith(Completion* completion, Prep&& prep) {
-    io_uring_sqe* sqe = NextEntry();
-    std::forward<Prep>(prep)(sqe);
-    SetCompletion(sqe, completion);
-  }
   // Asks the kernel to end the operations of `target`; they complete with -ECANCELED unless they were done
   // already.
   void Cancel(Completion& target);
@@ -141,7 +139,8 @@ class Reactor final : public Executor {
 
   struct Counters {
     uint64_t enters = 0;       // system calls for submission or completion
-    uint64_t sleeps = 0;       // turns that found nothing to do
+    uint64_t sleeps = 0;       // times it had nothing to do and waited in the kernel
+    uint64_t spins = 0;        // times it found something to do while spinning
     uint64_t completions = 0;  // CQEs
     uint64_t resumed = 0;      // posted work
   };
@@ -157,20 +156,22 @@ class Reactor final : public Executor {
 
   Reactor(const ReactorOptions& options, const Clock& clock);
   Status Open();
-  void Enter();
-  void Leave();
+  void EnableRing();
+  void BeginRun();
+  void EndRun();
+
+  // One round: posted work and timers, then completions; sleeps when there was neither.
   void Turn();
   void ResumeReady();
-  void Reap();
+  void HandleCompletions();
   void Sleep();
-  bool SpinForWork();
-  bool SomethingHappened() const;
+  // True when there is something to do.
+  bool Spin();
+  bool KernelWantsIn() const;
   void SubmitAndWait(uint64_t nanos);
-  void SubmitNow();
+  void Submit();
   void StashCompletions();
   void Wake();
-  io_uring_sqe* NextEntry();
-  static void SetCompletion(io_uring_sqe* sqe, Completion* completion);
 
   const ReactorOptions options_;
   const Clock& clock_;
