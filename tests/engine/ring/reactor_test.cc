@@ -1,0 +1,290 @@
+#include "engine/ring/reactor.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <liburing.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "engine/ring/async_event.h"
+#include "engine/ring/async_mutex.h"
+#include "engine/ring/when_all.h"
+
+namespace varve {
+namespace {
+
+class ReactorTest : public testing::Test {
+ protected:
+  std::unique_ptr<Reactor> Create(const ReactorOptions& options = {}) {
+    Result<std::unique_ptr<Reactor>> reactor = Reactor::Create(options, clock_);
+    EXPECT_TRUE(reactor.ok()) << reactor.ToString();
+    return std::move(*reactor);
+  }
+
+  SystemClock clock_;
+};
+
+// A file in memory, gone with the test.
+class ScratchFile {
+ public:
+  ScratchFile() : fd_(memfd_create("reactor_test", MFD_CLOEXEC)) { EXPECT_GE(fd_, 0); }
+  ~ScratchFile() { close(fd_); }
+  int fd() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+Task<std::string> WriteThenRead(Reactor& reactor, int fd) {
+  const std::string text = "a value";
+  const int32_t written = co_await reactor.Write(fd, text.data(), static_cast<uint32_t>(text.size()), 100);
+  EXPECT_EQ(written, 7);
+  const int32_t synced = co_await reactor.DataSync(fd);
+  EXPECT_EQ(synced, 0);
+  std::string read(64, '\0');
+  const int32_t got = co_await reactor.Read(fd, read.data(), 64, 100);
+  EXPECT_EQ(got, 7);
+  read.resize(static_cast<size_t>(got));
+  co_return read;
+}
+
+TEST_F(ReactorTest, ReadsBackWhatItWrote) {
+  const ScratchFile file;
+  const std::unique_ptr<Reactor> reactor = Create();
+  EXPECT_EQ(RunBlocking(*reactor, WriteThenRead(*reactor, file.fd())), "a value");
+}
+
+Task<int32_t> ReadBadDescriptor(Reactor& reactor) {
+  char byte;
+  const int32_t result = co_await reactor.Read(-1, &byte, 1, 0);
+  co_return result;
+}
+
+TEST_F(ReactorTest, AnErrorOfTheKernelComesBackAsNegativeErrno) {
+  const std::unique_ptr<Reactor> reactor = Create();
+  EXPECT_EQ(RunBlocking(*reactor, ReadBadDescriptor(*reactor)), -EBADF);
+}
+
+Task<int> CountNops(Reactor& reactor, int count) {
+  std::vector<Task<int32_t>> tasks;
+  struct Nop {
+    static Task<int32_t> Run(Reactor& on) {
+      const IoAwaiter::Request nop;
+      const int32_t result = co_await on.Submit(nop);
+      co_return result;
+    }
+  };
+  for (int i = 0; i < count; ++i) {
+    tasks.push_back(Nop::Run(reactor));
+  }
+  const std::vector<int32_t> results = co_await WhenAll(std::move(tasks));
+  int good = 0;
+  for (const int32_t result : results) {
+    good += result == 0 ? 1 : 0;
+  }
+  co_return good;
+}
+
+TEST_F(ReactorTest, MoreOperationsThanBothQueuesHoldAllComplete) {
+  const std::unique_ptr<Reactor> reactor = Create(ReactorOptions{.entries = 8, .completion_entries = 16});
+  EXPECT_EQ(RunBlocking(*reactor, CountNops(*reactor, 5000)), 5000);
+}
+
+TEST_F(ReactorTest, WideEntriesCarryOrdinaryOperationsToo) {
+  const ScratchFile file;
+  const std::unique_ptr<Reactor> reactor = Create(ReactorOptions{.entries = 8, .wide_entries = true});
+  EXPECT_EQ(RunBlocking(*reactor, CountNops(*reactor, 100)), 100);
+  EXPECT_EQ(RunBlocking(*reactor, WriteThenRead(*reactor, file.fd())), "a value");
+}
+
+class CountingCompletion final : public Completion {
+ public:
+  void OnComplete(int32_t result, uint32_t) override {
+    ++count;
+    last = result;
+    done = true;
+  }
+  int count = 0;
+  int32_t last = 0;
+  bool done = false;
+};
+
+TEST_F(ReactorTest, CancelEndsAnOperationThatWouldNeverEnd) {
+  const int event = eventfd(0, EFD_CLOEXEC);
+  const std::unique_ptr<Reactor> reactor = Create();
+  CountingCompletion completion;
+  io_uring_prep_poll_add(reactor->Prepare(&completion), event, POLLIN);
+  reactor->Cancel(completion);
+  reactor->RunUntil(completion.done);
+  EXPECT_EQ(completion.last, -ECANCELED);
+  EXPECT_EQ(completion.count, 1);
+  close(event);
+}
+
+TEST_F(ReactorTest, OperationsPreparedByATaskAreSubmittedWhenItEnds) {
+  const ScratchFile file;
+  const std::unique_ptr<Reactor> reactor = Create();
+  struct Prepare {
+    static Task<int> Run(Reactor& on, int fd, CountingCompletion& completion) {
+      io_uring_prep_write(on.Prepare(&completion), fd, "abc", 3, 0);
+      co_return 1;
+    }
+  };
+  CountingCompletion completion;
+  EXPECT_EQ(RunBlocking(*reactor, Prepare::Run(*reactor, file.fd(), completion)), 1);
+  std::array<char, 4> read{};
+  EXPECT_EQ(pread(file.fd(), read.data(), 3, 0), 3);
+  EXPECT_STREQ(read.data(), "abc");
+  reactor->RunUntil(completion.done);
+}
+
+Task<void> SleepFor(uint64_t nanos) {
+  co_await Executor::Current().Sleep(nanos);
+}
+
+TEST_F(ReactorTest, SleepTakesAtLeastItsTimeAndNotMuchMore) {
+  const std::unique_ptr<Reactor> reactor = Create();
+  const uint64_t start = clock_.MonotonicNanos();
+  RunBlocking(*reactor, SleepFor(30'000'000));
+  const uint64_t nanos = clock_.MonotonicNanos() - start;
+  EXPECT_GE(nanos, 30'000'000u);
+  EXPECT_LT(nanos, 2'000'000'000u);
+}
+
+Task<uint64_t> YieldUntil(const bool& stop) {
+  uint64_t yields = 0;
+  while (!stop) {
+    co_await Executor::Current().Yield();
+    ++yields;
+  }
+  co_return yields;
+}
+
+TEST_F(ReactorTest, CompletionsAreHandledBetweenBatchesOfPostedWork) {
+  const ScratchFile file;
+  const std::unique_ptr<Reactor> reactor = Create();
+  CountingCompletion completion;
+  io_uring_prep_write(reactor->Prepare(&completion), file.fd(), "x", 1, 0);
+  EXPECT_GT(RunBlocking(*reactor, YieldUntil(completion.done)), 0u);
+  EXPECT_EQ(completion.last, 1);
+}
+
+Task<void> VisitBack(Executor& other, uint64_t& visits, int times) {
+  Executor& home = Executor::Current();
+  for (int i = 0; i < times; ++i) {
+    co_await other.Switch();
+    ++visits;
+    co_await home.Switch();
+  }
+}
+
+class ReactorThreadsTest : public ReactorTest, public testing::WithParamInterface<uint64_t> {};
+INSTANTIATE_TEST_SUITE_P(SpinNanos, ReactorThreadsTest, testing::Values(0, 50'000));
+
+TEST_P(ReactorThreadsTest, NoPostIsLostWhenReactorsFallAsleepAndWake) {
+  const std::unique_ptr<Reactor> served = Create(ReactorOptions{.spin_nanos = GetParam()});
+  std::thread server([&served] { served->Run(); });
+  constexpr int kVisitors = 2;
+  constexpr int kTimes = 1500;
+  std::array<uint64_t, kVisitors> visits{};
+  std::vector<std::thread> visitors;
+  for (int v = 0; v < kVisitors; ++v) {
+    visitors.emplace_back([this, &served, &visits, v] {
+      const std::unique_ptr<Reactor> own = Create(ReactorOptions{.spin_nanos = GetParam()});
+      RunBlocking(*own, VisitBack(*served, visits[v], kTimes));
+    });
+  }
+  for (std::thread& visitor : visitors) {
+    visitor.join();
+  }
+  served->Stop();
+  server.join();
+  EXPECT_EQ(visits[0] + visits[1], uint64_t{kVisitors} * kTimes);
+}
+
+Task<void> WaitOn(AsyncEvent& event) {
+  co_await event.Wait();
+}
+
+TEST_F(ReactorTest, AnotherThreadWakesASleepingReactor) {
+  const std::unique_ptr<Reactor> reactor = Create();
+  for (int round = 0; round < 200; ++round) {
+    AsyncEvent event;
+    std::thread setter([&event, round] {
+      if (round % 2 == 0) {
+        std::this_thread::yield();
+      }
+      event.Set();
+    });
+    RunBlocking(*reactor, WaitOn(event));
+    setter.join();
+  }
+}
+
+Task<void> Increment(AsyncMutex& mutex, uint64_t& shared, int times) {
+  for (int i = 0; i < times; ++i) {
+    AsyncMutex::Guard guard = co_await mutex.Lock();
+    const uint64_t seen = shared;
+    if (i % 4 == 0) {
+      co_await Executor::Current().Yield();
+    }
+    shared = seen + 1;
+  }
+}
+
+TEST_F(ReactorTest, MutexExcludesAcrossReactors) {
+  AsyncMutex mutex;
+  uint64_t shared = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t) {
+    threads.emplace_back([this, &mutex, &shared] {
+      const std::unique_ptr<Reactor> reactor = Create();
+      RunBlocking(*reactor, Increment(mutex, shared, 1000));
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  EXPECT_EQ(shared, 3000u);
+}
+
+TEST_F(ReactorTest, StopBeforeRunIsHonouredOnce) {
+  const std::unique_ptr<Reactor> reactor = Create();
+  reactor->Stop();
+  reactor->Run();
+  std::thread stopper([&reactor] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    reactor->Stop();
+  });
+  const uint64_t start = clock_.MonotonicNanos();
+  reactor->Run();
+  EXPECT_GE(clock_.MonotonicNanos() - start, 4'000'000u);
+  stopper.join();
+}
+
+TEST_F(ReactorTest, PostsToAnAwakeReactorCostNoSystemCall) {
+  const std::unique_ptr<Reactor> reactor = Create();
+  const uint64_t enters_before = reactor->counters().enters;
+  struct Loop {
+    static Task<void> Run() {
+      for (int i = 0; i < 10'000; ++i) {
+        co_await Executor::Current().Yield();
+      }
+    }
+  };
+  RunBlocking(*reactor, Loop::Run());
+  EXPECT_LE(reactor->counters().enters - enters_before, 2u);
+}
+
+}  // namespace
+}  // namespace varve
