@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 #include <liburing.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
@@ -34,6 +35,14 @@ std::string WhyNoRing(int error) {
       return "too many open files (see ulimit -n)";
     default:
       return strerror(error);
+  }
+}
+
+void RequireEntered(int result) {
+  const bool passing =
+      result >= 0 || result == -ETIME || result == -EINTR || result == -EBUSY || result == -EAGAIN;
+  if (!passing) {
+    Check(false, fmt::format("io_uring_enter: {}", strerror(-result)));
   }
 }
 
@@ -141,8 +150,10 @@ Reactor::~Reactor() {
 
 void Reactor::EnableRing() {
   if (!ring_is_enabled_) {
-    const int error = -io_uring_enable_rings(ring_.get());
-    Check(error == 0, fmt::format("io_uring could not be enabled: {}", strerror(error)));
+    // liburing 2.3 declares io_uring_enable_rings but does not export it.
+    const long result =
+        syscall(SYS_io_uring_register, ring_->ring_fd, IORING_REGISTER_ENABLE_RINGS, nullptr, 0);
+    Check(result == 0, "io_uring could not be enabled");
     ring_is_enabled_ = true;
   }
 }
@@ -308,8 +319,7 @@ void Reactor::SubmitAndWait(uint64_t nanos) {
       ring_.get(), &first, 1, nanos == TimerHeap::kNever ? nullptr : &timeout, nullptr);
   // EBUSY and EAGAIN: the kernel wants completions to be taken first, or is short of memory; the next turn
   // tries again.
-  Check(result >= 0 || result == -ETIME || result == -EINTR || result == -EBUSY || result == -EAGAIN,
-        fmt::format("io_uring_enter: {}", strerror(-result)));
+  RequireEntered(result);
 }
 
 void Reactor::Submit() {
@@ -319,8 +329,7 @@ void Reactor::Submit() {
     if (result >= 0) {
       return;
     }
-    Check(result == -EBUSY || result == -EAGAIN || result == -EINTR,
-          fmt::format("io_uring_enter: {}", strerror(-result)));
+    RequireEntered(result);
     StashCompletions();
     io_uring_get_events(ring_.get());
   }
