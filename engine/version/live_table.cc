@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "engine/base/check.h"
+
 namespace varve {
 
 namespace {
@@ -13,19 +15,19 @@ std::vector<Extent> Minus(const Extent& extent, const std::vector<Extent>& other
   for (const Extent& other : others) {
     std::vector<Extent> next;
     for (const Extent& piece : rest) {
-      const uint64_t begin = piece.offset.value;
-      const uint64_t end = begin + piece.bytes;
-      const uint64_t other_begin = std::clamp(other.offset.value, begin, end);
-      const uint64_t other_end = std::clamp(other.offset.value + other.bytes, begin, end);
-      if (other_begin >= other_end) {
+      const uint64_t begin = piece.first_unit;
+      const uint64_t end = piece.end_unit();
+      const uint64_t held_begin = std::clamp<uint64_t>(other.first_unit, begin, end);
+      const uint64_t held_end = std::clamp<uint64_t>(other.end_unit(), begin, end);
+      if (held_begin >= held_end) {
         next.push_back(piece);
         continue;
       }
-      if (begin < other_begin) {
-        next.push_back({DeviceOffset(begin), other_begin - begin});
+      if (begin < held_begin) {
+        next.push_back({piece.first_unit, static_cast<uint32_t>(held_begin - begin)});
       }
-      if (other_end < end) {
-        next.push_back({DeviceOffset(other_end), end - other_end});
+      if (held_end < end) {
+        next.push_back({static_cast<uint32_t>(held_end), static_cast<uint32_t>(end - held_end)});
       }
     }
     rest = std::move(next);
@@ -67,9 +69,12 @@ std::shared_ptr<const LiveTable> LiveTables::Add(TableView view) {
   return std::make_shared<const LiveTable>(std::move(view), shared_from_this());
 }
 
-void LiveTables::MarkInstalled(const LiveTable& table) {
+void LiveTables::MarkInstalled(TableId id, Generation generation) {
   const std::lock_guard lock(mutex_);
-  living_[table.id()][table.generation()].installed = true;
+  const auto table = living_.find(id);
+  Check(table != living_.end() && table->second.contains(generation),
+        "a table was installed that is not alive");
+  table->second[generation].installed = true;
 }
 
 void LiveTables::StopReporting() {

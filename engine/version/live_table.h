@@ -69,7 +69,7 @@ class LiveTables : public std::enable_shared_from_this<LiveTables> {
   std::shared_ptr<const LiveTable> Add(TableView view);
   // The edit that brought the table is durable: from now on its release is reported. Before that its space is
   // its job's.
-  void MarkInstalled(const LiveTable& table);
+  void MarkInstalled(TableId id, Generation generation);
   // From here on nothing is reported: the store is closing, or its last edit's fate is not known.
   void StopReporting();
 

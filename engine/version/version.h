@@ -71,6 +71,8 @@ struct VersionCounters {
   TableId next_table_id{1};
   // The stamp that the next install takes.
   InstallStamp next_stamp{1};
+  // No segment of the log of this number or above ever was.
+  uint64_t next_wal_segment = 1;
   // The largest sequence number of any record in a table; the log may hold larger ones.
   SequenceNumber last_sequence;
   RecoveryEpoch epoch;

@@ -99,6 +99,13 @@ Status VersionBuilder::BuildCounters() {
   if (status.ok()) {
     status = grow(counters.next_stamp, edit_.next_stamp, "next install stamp");
   }
+  if (status.ok()) {
+    const std::optional<uint64_t>& next = edit_.next_wal_segment;
+    if (next.has_value() && *next < counters.next_wal_segment) {
+      return Corruption("an edit takes the next segment of the log back");
+    }
+    counters.next_wal_segment = next.value_or(counters.next_wal_segment);
+  }
   counters.clean = edit_.clean;
   if (!edit_.parameters.empty()) {
     std::map<std::string, std::string, std::less<>> merged = *base_.parameters_;
@@ -292,16 +299,19 @@ Status VersionBuilder::BuildWalSegments() {
     return {};
   }
   std::vector<WalSegment> segments = base_.wal_segments();
-  for (const WalSegment& released : edit_.released_wal_segments) {
-    if (std::erase(segments, released) != 1) {
-      return Corruption("an edit releases a segment of the log that the store does not have");
+  for (const uint64_t released : edit_.released_wal_segments) {
+    if (std::erase_if(segments, [&](const WalSegment& segment) { return segment.number == released; }) != 1) {
+      return Corruption(fmt::format("an edit releases segment {} of the log, which is not there", released));
     }
   }
+  uint64_t& next = built_.counters_.next_wal_segment;
   for (const WalSegment& added : edit_.added_wal_segments) {
-    if (std::find(segments.begin(), segments.end(), added) != segments.end()) {
-      return Corruption("an edit adds a segment of the log that the store has");
+    if (!segments.empty() && added.number <= segments.back().number) {
+      return Corruption(fmt::format("an edit adds segment {} of the log behind segment {}", added.number,
+                                    segments.back().number));
     }
     segments.push_back(added);
+    next = std::max(next, added.number + 1);
   }
   built_.wal_segments_ = std::make_shared<const std::vector<WalSegment>>(std::move(segments));
   return {};

@@ -66,7 +66,8 @@ struct VersionEdit {
 
   // Behind those that are there.
   std::vector<WalSegment> added_wal_segments;
-  std::vector<WalSegment> released_wal_segments;
+  // By number.
+  std::vector<uint64_t> released_wal_segments;
 
   // Set: the counter's new value. Each may only grow.
   std::optional<Lsn> log_start;
@@ -74,6 +75,8 @@ struct VersionEdit {
   std::optional<RecoveryEpoch> epoch;
   std::optional<TableId> next_table_id;
   std::optional<InstallStamp> next_stamp;
+  // Also raised by the segments added.
+  std::optional<uint64_t> next_wal_segment;
   // Every edit that does not set it takes the mark of a clean close away.
   bool clean = false;
 

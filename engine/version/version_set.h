@@ -46,10 +46,6 @@ struct VersionSetEnvironment {
 // Threads: Install and Roll from any executor, concurrently; the rest from any thread.
 class VersionSet {
  public:
-  // For mkfs: writes a manifest that holds a store without tables and with `first` applied, and makes the
-  // superblock name it.
-  static Task<Status> Create(VersionSetEnvironment environment, VersionEdit first);
-
   // Reads the manifest that the superblock names (kCorruption, kUnsupported, kDeviceError) and checks the
   // recovered Version against the invariants. The allocator must hold nothing as taken yet: what the Version
   // and the manifest hold is marked taken in it. Writes nothing: the manifest is rolled at the first install
@@ -60,7 +56,8 @@ class VersionSet {
   ~VersionSet();
 
   std::shared_ptr<const Version> current() const;
-  // Never handed out before in the life of the store, crashes included.
+  // Never handed out before in the life of the store, crashes included. Precondition: something was installed
+  // since Open (the edit that opens a new epoch), and the last edit was not that of a clean close.
   TableId NewTableId();
 
   // Completes `edit` (stamps, counters, holes), applies it to the newest Version, makes it durable, and
@@ -77,25 +74,29 @@ class VersionSet {
   std::vector<Extent> manifest_extents() const;
 
  private:
-  VersionSet(VersionSetEnvironment environment, std::unique_ptr<ManifestWriter> manifest,
+  VersionSet(VersionSetEnvironment environment, std::unique_ptr<ManifestWriter> manifest, bool clean_end,
              std::shared_ptr<const Version> version, std::shared_ptr<LiveTables> tables);
 
   void Complete(VersionEdit& edit);
-  Task<Status> RollLocked();
+  Task<Status> RollLocked(size_t room_for_edit_bytes);
+  Error Failed(const Error& cause);
   void SetCurrent(std::shared_ptr<const Version> version);
 
   VersionSetEnvironment environment_;
   // One installer at a time; held over the manifest write.
   AsyncMutex install_mutex_;
-  // The next two: under install_mutex_.
+  // The next three: under install_mutex_.
   std::unique_ptr<ManifestWriter> manifest_;
+  bool clean_end_;
   Status failure_;
   std::shared_ptr<LiveTables> tables_;
   std::atomic<uint64_t> next_table_id_;
   // Ids below are covered by a durable record.
   std::atomic<uint64_t> table_id_limit_;
+  // For the next two.
   mutable std::mutex current_mutex_;
   std::shared_ptr<const Version> current_;
+  std::vector<Extent> manifest_extents_;
 };
 
 }  // namespace varve

@@ -1,0 +1,29 @@
+// How a VersionEdit is written: fields of a varint tag and length-prefixed bytes, in any order except that
+// lists keep theirs. Format: docs/on-disk/manifest.md.
+#pragma once
+
+#include <cstdint>
+
+namespace varve {
+
+// Stored: values never change.
+enum class EditTag : uint64_t {
+  kRemovedTable = 1,
+  kAddedTable = 2,
+  kAddedHole = 3,
+  kRemovedHole = 4,
+  kAddedWalSegment = 5,
+  kReleasedWalSegment = 6,
+  kLogStart = 7,
+  kLastSequence = 8,
+  kEpoch = 9,
+  kNextTableId = 10,
+  kNextStamp = 11,
+  kClean = 12,
+  kParameter = 13,
+  kNextWalSegment = 14,
+};
+// A reader that does not know a tag skips the field from here on, and refuses the record below.
+inline constexpr uint64_t kFirstSkippableEditTag = 128;
+
+}  // namespace varve
