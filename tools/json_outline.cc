@@ -73,7 +73,7 @@ class Outliner {
     return !rest_.empty() && rest_[0] == c;
   }
   void Line(int depth, std::string_view text) {
-    lines_.append(static_cast<size_t>(2 * depth), ' ');
+    lines_.append(2 * static_cast<size_t>(depth), ' ');
     lines_ += text;
     lines_ += '\n';
   }
