@@ -31,6 +31,24 @@ Task<Status> ReadTableBytes(BlockDevice& device, const TableView& view, uint64_t
   co_return OkStatus();
 }
 
+Result<BlockRef> AcceptBlock(const TableEnvironment& environment, TableId table, const BlockHandle& handle,
+                             BlockKind kind, std::string_view bytes, bool fill_cache) {
+  const BlockIdentity identity(environment.store_uuid, table);
+  const Result<std::string_view> opened = OpenBlock(bytes, identity, kind, handle);
+  if (opened.Is(ErrorCode::kUnsupported)) {
+    return opened.error();
+  }
+  if (!opened.ok()) {
+    return TableCorruption(table, handle.table_offset, opened.error().message());
+  }
+  // A copy of the exact size: the sectors around a block would take up to twice its room in the cache.
+  BlockRef block = BlockRef::CopyOf(bytes);
+  if (fill_cache) {
+    environment.cache.Insert(BlockKey{table, handle.birth, handle.table_offset}, kind, block);
+  }
+  return block;
+}
+
 Task<Result<BlockRef>> ReadBlock(const TableEnvironment& environment, const TableView& view,
                                  BlockHandle handle, BlockKind kind, IoPurpose purpose, bool fill_cache) {
   if (!HandleFits(view, handle)) {
@@ -44,20 +62,7 @@ Task<Result<BlockRef>> ReadBlock(const TableEnvironment& environment, const Tabl
     co_return read.error();
   }
   const std::string_view bytes = buffer.view().substr(handle.table_offset - start, handle.bytes);
-  const BlockIdentity identity(environment.store_uuid, view.id);
-  const Result<std::string_view> opened = OpenBlock(bytes, identity, kind, handle);
-  if (!opened.ok()) {
-    if (opened.Is(ErrorCode::kUnsupported)) {
-      co_return opened.error();
-    }
-    co_return TableCorruption(view.id, handle.table_offset, opened.error().message());
-  }
-  // A copy of the exact size: the sectors around a block would take up to twice its room in the cache.
-  BlockRef block = BlockRef::CopyOf(bytes);
-  if (fill_cache) {
-    environment.cache.Insert(BlockKey{view.id, handle.birth, handle.table_offset}, kind, block);
-  }
-  co_return block;
+  co_return AcceptBlock(environment, view.id, handle, kind, bytes, fill_cache);
 }
 
 }  // namespace varve

@@ -27,6 +27,10 @@ bool HandleFits(const TableView& view, const BlockHandle& handle);
 Task<Result<BlockRef>> ReadBlock(const TableEnvironment& environment, const TableView& view,
                                  BlockHandle handle, BlockKind kind, IoPurpose purpose, bool fill_cache);
 
+// Verifies bytes that were read as the block that `handle` names, and makes a block of them.
+Result<BlockRef> AcceptBlock(const TableEnvironment& environment, TableId table, const BlockHandle& handle,
+                             BlockKind kind, std::string_view bytes, bool fill_cache);
+
 // Reads the table's bytes from `table_offset` on. Both it and the length are multiples of the sector size.
 Task<Status> ReadTableBytes(BlockDevice& device, const TableView& view, uint64_t table_offset,
                             std::span<std::byte> into, IoPurpose purpose);

@@ -57,6 +57,8 @@ class DataBlockCursor {
  public:
   // The payload must outlive the walk.
   void Reset(std::string_view payload);
+  // Stands nowhere, until the next Reset.
+  void Clear() { valid_ = false; }
 
   void SeekToFirst();
   void SeekToLast();

@@ -48,7 +48,7 @@ Task<Result<TableLookup>> GetFromTable(const TableEnvironment& environment, cons
                                        PointQuery query, bool fill_cache);
 
 struct TableIteratorOptions {
-  // False: what the iterator reads does not enter the cache (it still uses what is there).
+  // False: what the iterator reads does not enter the cache.
   bool fill_cache = true;
   IoPurpose purpose = IoPurpose::kUserRead;
   // Reads of data blocks that follow each other grow from one block to this many bytes, once the iterator has

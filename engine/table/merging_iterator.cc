@@ -1,0 +1,218 @@
+#include "engine/table/merging_iterator.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "engine/base/internal_key.h"
+#include "engine/ring/when_all.h"
+
+namespace varve {
+namespace {
+
+// A binary heap of the children that stand on a key, the next one on top. A move touches the top child, which
+// then usually stays on top or sinks one level: runs of one child cost two comparisons a key.
+class MergingIterator final : public InternalIterator {
+ public:
+  explicit MergingIterator(std::vector<std::unique_ptr<InternalIterator>> iterators) {
+    children_.reserve(iterators.size());
+    for (std::unique_ptr<InternalIterator>& iterator : iterators) {
+      children_.push_back(Child{std::move(iterator), {}, false});
+    }
+    heap_.reserve(children_.size());
+  }
+
+  Step Seek(std::string_view internal_key) override {
+    target_ = internal_key;
+    return MoveAll(Direction::kForward, [this](Child& child) { return child.iterator->Seek(target_); });
+  }
+  Step SeekForPrev(std::string_view internal_key) override {
+    target_ = internal_key;
+    return MoveAll(Direction::kBackward,
+                   [this](Child& child) { return child.iterator->SeekForPrev(target_); });
+  }
+  Step SeekToFirst() override {
+    return MoveAll(Direction::kForward, [](Child& child) { return child.iterator->SeekToFirst(); });
+  }
+  Step SeekToLast() override {
+    return MoveAll(Direction::kBackward, [](Child& child) { return child.iterator->SeekToLast(); });
+  }
+
+  Step Next() override { return MoveTop(Direction::kForward); }
+  Step Prev() override { return MoveTop(Direction::kBackward); }
+
+  Task<void> Load() override {
+    std::vector<Task<Status>> loads;
+    for (Child& child : children_) {
+      if (child.needs_io) {
+        loads.push_back(LoadChild(child));
+      }
+    }
+    if (loads.size() == 1) {
+      // The usual case of a walk: one child has reached the end of a block.
+      Task<Status> load = std::move(loads.front());
+      status_ = co_await std::move(load);
+    } else {
+      status_ = co_await WhenAllOk(std::move(loads));
+    }
+    Settle();
+  }
+
+  bool Valid() const override { return !heap_.empty(); }
+  std::string_view key() const override { return heap_.front()->key; }
+  std::string_view value() const override { return heap_.front()->iterator->value(); }
+  Status status() const override { return status_; }
+
+ private:
+  enum class Direction : uint8_t { kForward, kBackward };
+  struct Child {
+    std::unique_ptr<InternalIterator> iterator;
+    // What the iterator stands on: kept here, so that a comparison calls no virtual function.
+    std::string_view key;
+    bool needs_io = false;
+  };
+
+  // Always succeeds: what went wrong, the child's own status says.
+  static Task<Status> LoadChild(Child& child) {
+    co_await child.iterator->Load();
+    child.needs_io = false;
+    co_return OkStatus();
+  }
+
+  // Whether `a` comes after `b` in the direction of the walk: the order in which std's heap puts b on top.
+  bool ComesAfter(const Child* a, const Child* b) const {
+    const int order = CompareInternalKeys(a->key, b->key);
+    return direction_ == Direction::kForward ? order > 0 : order < 0;
+  }
+
+  template <typename Move>
+  Step MoveAll(Direction direction, const Move& move) {
+    direction_ = direction;
+    status_ = OkStatus();
+    heap_.clear();
+    rebuild_ = true;
+    bool waits = false;
+    for (Child& child : children_) {
+      child.needs_io = move(child) == Step::kNeedsIo;
+      waits = waits || child.needs_io;
+    }
+    if (waits) {
+      return Step::kNeedsIo;
+    }
+    Settle();
+    return Step::kDone;
+  }
+
+  Step MoveTop(Direction direction) {
+    Child* top = heap_.front();
+    if (direction_ != direction) {
+      return TurnAround(direction, top);
+    }
+    const Step step = direction == Direction::kForward ? top->iterator->Next() : top->iterator->Prev();
+    if (step == Step::kNeedsIo) {
+      top->needs_io = true;
+      return Step::kNeedsIo;
+    }
+    SettleTop();
+    return Step::kDone;
+  }
+
+  // Every other child stands beyond the current key in the old direction: all of them move over it. Keys are
+  // unique, so that none of them can stand on it.
+  Step TurnAround(Direction direction, Child* top) {
+    target_ = top->key;
+    return MoveAll(direction, [this, direction, top](Child& child) {
+      if (direction == Direction::kForward) {
+        return &child == top ? child.iterator->Next() : child.iterator->Seek(target_);
+      }
+      return &child == top ? child.iterator->Prev() : child.iterator->SeekForPrev(target_);
+    });
+  }
+
+  // After I/O: everything moved, or only the top did.
+  void Settle() {
+    if (!rebuild_) {
+      SettleTop();
+      return;
+    }
+    rebuild_ = false;
+    heap_.clear();
+    for (Child& child : children_) {
+      if (!Refresh(child)) {
+        return;
+      }
+      if (child.iterator->Valid()) {
+        heap_.push_back(&child);
+      }
+    }
+    std::make_heap(heap_.begin(), heap_.end(),
+                   [this](const Child* a, const Child* b) { return ComesAfter(a, b); });
+  }
+
+  // The top child has moved: it sinks to its place, or leaves the heap.
+  void SettleTop() {
+    Child* top = heap_.front();
+    if (!Refresh(*top)) {
+      return;
+    }
+    if (!top->iterator->Valid()) {
+      heap_.front() = heap_.back();
+      heap_.pop_back();
+      if (heap_.empty()) {
+        return;
+      }
+    }
+    Sink();
+  }
+
+  // False: the child has failed, and with it the walk.
+  bool Refresh(Child& child) {
+    if (child.iterator->Valid()) {
+      child.key = child.iterator->key();
+      return true;
+    }
+    status_ = child.iterator->status();
+    if (!status_.ok()) {
+      heap_.clear();
+      return false;
+    }
+    return true;
+  }
+
+  void Sink() {
+    Child* moving = heap_.front();
+    const size_t size = heap_.size();
+    size_t at = 0;
+    for (size_t below = 1; below < size; below = 2 * at + 1) {
+      if (below + 1 < size && ComesAfter(heap_[below], heap_[below + 1])) {
+        ++below;
+      }
+      if (!ComesAfter(moving, heap_[below])) {
+        break;
+      }
+      heap_[at] = heap_[below];
+      at = below;
+    }
+    heap_[at] = moving;
+  }
+
+  std::vector<Child> children_;
+  std::vector<Child*> heap_;
+  Direction direction_ = Direction::kForward;
+  // The move that is under way moved all children.
+  bool rebuild_ = false;
+  std::string target_;
+  Status status_;
+};
+
+}  // namespace
+
+std::unique_ptr<InternalIterator> NewMergingIterator(
+    std::vector<std::unique_ptr<InternalIterator>> children) {
+  if (children.size() == 1) {
+    return std::move(children.front());
+  }
+  return std::make_unique<MergingIterator>(std::move(children));
+}
+
+}  // namespace varve

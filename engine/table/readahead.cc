@@ -1,0 +1,37 @@
+#include "engine/table/readahead.h"
+
+#include <algorithm>
+
+namespace varve {
+namespace {
+
+// A walk that read two blocks in order is a scan; most of those that read one are not.
+constexpr uint32_t kReadsBeforeGrowth = 2;
+constexpr uint64_t kFirstGrownBytes = 16 * kKiB;
+
+}  // namespace
+
+uint64_t Readahead::PlanBytes(const BlockHandle& block) {
+  if (sequential_) {
+    return bytes_max_;
+  }
+  if (block.table_offset != expected_offset_) {
+    in_sequence_ = 0;
+    grown_bytes_ = 0;
+  }
+  if (++in_sequence_ <= kReadsBeforeGrowth) {
+    return 0;
+  }
+  grown_bytes_ = std::min<uint64_t>(std::max(grown_bytes_ * 2, kFirstGrownBytes), bytes_max_);
+  return grown_bytes_;
+}
+
+std::string_view Readahead::Find(const BlockHandle& block) const {
+  if (block.table_offset < window_offset_ || block.table_offset - window_offset_ > window_.size() ||
+      block.bytes > window_.size() - (block.table_offset - window_offset_)) {
+    return {};
+  }
+  return window_.view().substr(block.table_offset - window_offset_, block.bytes);
+}
+
+}  // namespace varve

@@ -1,0 +1,331 @@
+#include "engine/table/segment_iterator.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "engine/base/internal_key.h"
+#include "engine/table/table_format.h"
+
+namespace varve {
+
+SegmentIterator::SegmentIterator(const TableEnvironment& environment, const TableView& view,
+                                 const SegmentDescriptor& segment, TableIteratorOptions options)
+    : environment_(environment),
+      view_(view),
+      segment_(segment),
+      options_(options),
+      readahead_(options.readahead_bytes, options.sequential) {
+}
+
+Step SegmentIterator::Seek(std::string_view internal_key) {
+  return StartDescent(Goal::kAtOrAfter, internal_key);
+}
+
+Step SegmentIterator::SeekForPrev(std::string_view internal_key) {
+  return StartDescent(Goal::kAtOrBefore, internal_key);
+}
+
+Step SegmentIterator::SeekToFirst() {
+  return StartDescent(Goal::kFirst, {});
+}
+
+Step SegmentIterator::SeekToLast() {
+  return StartDescent(Goal::kLast, {});
+}
+
+Step SegmentIterator::Next() {
+  data_.Next();
+  if (data_.Valid()) {
+    return CheckRecord();
+  }
+  if (data_.corrupt()) {
+    FailCorrupt(data_offset_, "a data block is malformed");
+    return Step::kDone;
+  }
+  return AdvancePath() ? Descend() : Step::kDone;
+}
+
+Step SegmentIterator::Prev() {
+  data_.Prev();
+  if (data_.Valid()) {
+    return CheckRecord();
+  }
+  if (data_.corrupt()) {
+    FailCorrupt(data_offset_, "a data block is malformed");
+    return Step::kDone;
+  }
+  return RetreatPath() ? Descend() : Step::kDone;
+}
+
+Task<void> SegmentIterator::Load() {
+  while (missing_) {
+    Result<BlockRef> block = co_await LoadWanted();
+    missing_ = false;
+    if (!block.ok()) {
+      Fail(block.error());
+      co_return;
+    }
+    provided_ = std::move(block).value();
+    if (Descend() == Step::kDone) {
+      co_return;
+    }
+  }
+}
+
+Step SegmentIterator::StartDescent(Goal goal, std::string_view target) {
+  status_ = OkStatus();
+  data_.Clear();
+  missing_ = false;
+  provided_ = BlockRef();
+  goal_ = goal;
+  target_ = target;
+  chosen_ = false;
+  if (path_.size() > 1) {
+    path_.resize(1);
+  }
+  if (segment_.range_tombstones) {
+    Fail(Unsupported(fmt::format("table {} has range tombstones", view_.id.value)));
+    return Step::kDone;
+  }
+  return Descend();
+}
+
+Step SegmentIterator::Descend() {
+  bool goes_on = true;
+  while (goes_on && !data_.Valid()) {
+    if (path_.empty()) {
+      goes_on = OpenFooter();
+      continue;
+    }
+    if (!chosen_) {
+      goes_on = ChooseEntry();
+      continue;
+    }
+    const std::optional<IndexBlock::Entry> entry = path_.back().index.At(path_.back().at);
+    if (!entry) {
+      FailCorrupt(wanted_.table_offset, "an index block is malformed");
+      return Step::kDone;
+    }
+    goes_on = path_.size() < footer_.index_levels() ? OpenChildIndex(entry->block) : OpenData(entry->block);
+  }
+  if (missing_) {
+    return Step::kNeedsIo;
+  }
+  return data_.Valid() ? CheckRecord() : Step::kDone;
+}
+
+bool SegmentIterator::OpenFooter() {
+  BlockRef block = Fetch(segment_.footer, BlockKind::kFooter);
+  if (!block) {
+    return false;
+  }
+  const std::optional<SegmentFooter> footer = SegmentFooter::Parse(PayloadOf(block.bytes()));
+  if (!footer) {
+    FailCorrupt(segment_.footer.table_offset, "a segment footer is malformed");
+    return false;
+  }
+  footer_ = *footer;
+  path_.push_back(Cursor{std::move(block), footer_.root(), 0});
+  return true;
+}
+
+bool SegmentIterator::ChooseEntry() {
+  Cursor& cursor = path_.back();
+  if (goal_ == Goal::kFirst || goal_ == Goal::kLast) {
+    cursor.at = goal_ == Goal::kFirst ? 0 : cursor.index.size() - 1;
+    chosen_ = true;
+    return true;
+  }
+  const std::optional<uint32_t> found = cursor.index.LowerBound(UserKeyOf(target_));
+  const bool beyond = found && *found == cursor.index.size();
+  if (!found || (beyond && path_.size() > 1)) {
+    // The level above says that this block reaches the target.
+    FailCorrupt(wanted_.table_offset, "an index block is malformed");
+    return false;
+  }
+  if (beyond && goal_ == Goal::kAtOrAfter) {
+    return false;
+  }
+  if (beyond) {
+    goal_ = Goal::kLast;
+  }
+  cursor.at = beyond ? cursor.index.size() - 1 : *found;
+  chosen_ = true;
+  return true;
+}
+
+bool SegmentIterator::OpenChildIndex(const BlockHandle& handle) {
+  BlockRef block = Fetch(handle, BlockKind::kIndex);
+  if (!block) {
+    return false;
+  }
+  const std::optional<IndexBlock> index = IndexBlock::Parse(PayloadOf(block.bytes()));
+  if (!index) {
+    FailCorrupt(handle.table_offset, "an index block is malformed");
+    return false;
+  }
+  path_.push_back(Cursor{std::move(block), *index, 0});
+  chosen_ = false;
+  return true;
+}
+
+bool SegmentIterator::OpenData(const BlockHandle& handle) {
+  BlockRef block = Fetch(handle, BlockKind::kData);
+  if (!block) {
+    return false;
+  }
+  data_block_ = std::move(block);
+  data_offset_ = handle.table_offset;
+  data_.Reset(PayloadOf(data_block_.bytes()));
+  return PositionInData();
+}
+
+bool SegmentIterator::PositionInData() {
+  switch (goal_) {
+    case Goal::kFirst:
+      data_.SeekToFirst();
+      break;
+    case Goal::kLast:
+      data_.SeekToLast();
+      break;
+    case Goal::kAtOrAfter:
+      data_.Seek(target_);
+      break;
+    case Goal::kAtOrBefore:
+      data_.Seek(target_);
+      if (!data_.Valid()) {
+        data_.SeekToLast();
+      } else if (CompareInternalKeys(data_.key(), target_) > 0) {
+        data_.Prev();
+      }
+      break;
+  }
+  if (data_.corrupt()) {
+    FailCorrupt(data_offset_, "a data block is malformed");
+    return false;
+  }
+  if (data_.Valid()) {
+    return true;
+  }
+  // The largest key of the block is the target's, but an older version; or all of the block is after the
+  // target.
+  return goal_ == Goal::kAtOrAfter ? AdvancePath() : RetreatPath();
+}
+
+bool SegmentIterator::AdvancePath() {
+  while (path_.size() > 1 && path_.back().at + 1 >= path_.back().index.size()) {
+    path_.pop_back();
+  }
+  if (path_.back().at + 1 >= path_.back().index.size()) {
+    return false;
+  }
+  ++path_.back().at;
+  goal_ = Goal::kFirst;
+  chosen_ = true;
+  return true;
+}
+
+bool SegmentIterator::RetreatPath() {
+  while (path_.size() > 1 && path_.back().at == 0) {
+    path_.pop_back();
+  }
+  if (path_.back().at == 0) {
+    return false;
+  }
+  --path_.back().at;
+  goal_ = Goal::kLast;
+  chosen_ = true;
+  return true;
+}
+
+Step SegmentIterator::CheckRecord() {
+  const RecordKind kind = KindOf(data_.key());
+  if (kind == RecordKind::kTombstone || kind == RecordKind::kValue) [[likely]] {
+    return Step::kDone;
+  }
+  if (kind == RecordKind::kRangeTombstone || kind == RecordKind::kLargeValuePointer) {
+    Fail(
+        Unsupported(fmt::format("table {} has a record of kind {}", view_.id.value, static_cast<int>(kind))));
+  } else {
+    FailCorrupt(data_offset_, "a record has an unknown kind");
+  }
+  return Step::kDone;
+}
+
+BlockRef SegmentIterator::Fetch(const BlockHandle& handle, BlockKind kind) {
+  if (provided_) {
+    return std::exchange(provided_, BlockRef());
+  }
+  if (kind == BlockKind::kData) {
+    const std::string_view bytes = readahead_.Find(handle);
+    if (!bytes.empty()) {
+      Result<BlockRef> block = AcceptBlock(environment_, view_.id, handle, kind, bytes, options_.fill_cache);
+      if (!block.ok()) {
+        Fail(block.error());
+        return {};
+      }
+      return std::move(block).value();
+    }
+  }
+  if (kind != BlockKind::kData || !options_.sequential) {
+    BlockRef block = FindCachedBlock(environment_, view_.id, handle, kind);
+    if (block) {
+      return block;
+    }
+  }
+  missing_ = true;
+  wanted_ = handle;
+  wanted_kind_ = kind;
+  return {};
+}
+
+uint64_t SegmentIterator::RunEnd(uint64_t bytes_max) const {
+  const Cursor& leaf = path_.back();
+  uint64_t end = wanted_.end();
+  for (uint32_t i = leaf.at + 1; i < leaf.index.size(); ++i) {
+    const std::optional<IndexBlock::Entry> next = leaf.index.At(i);
+    if (!next || next->block.table_offset != end || !HandleFits(view_, next->block) ||
+        next->block.end() - wanted_.table_offset > bytes_max) {
+      break;
+    }
+    end = next->block.end();
+  }
+  return end;
+}
+
+Task<Result<BlockRef>> SegmentIterator::LoadWanted() {
+  const bool is_data = wanted_kind_ == BlockKind::kData;
+  if (!is_data || !HandleFits(view_, wanted_)) {
+    co_return co_await ReadBlock(environment_, view_, wanted_, wanted_kind_, options_.purpose,
+                                 options_.fill_cache);
+  }
+  const uint64_t end = RunEnd(readahead_.PlanBytes(wanted_));
+  readahead_.SetNextExpected(end);
+  if (end == wanted_.end()) {
+    co_return co_await ReadBlock(environment_, view_, wanted_, wanted_kind_, options_.purpose,
+                                 options_.fill_cache);
+  }
+  const uint32_t sector = environment_.device.sector_bytes();
+  const uint64_t start = RoundDown(wanted_.table_offset, sector);
+  AlignedBuffer window(RoundUp(end, sector) - start, sector);
+  const Status read =
+      co_await ReadTableBytes(environment_.device, view_, start, window.span(), options_.purpose);
+  if (!read.ok()) {
+    co_return read.error();
+  }
+  readahead_.Fill(std::move(window), start);
+  co_return AcceptBlock(environment_, view_.id, wanted_, wanted_kind_, readahead_.Find(wanted_),
+                        options_.fill_cache);
+}
+
+void SegmentIterator::Fail(Error error) {
+  data_.Clear();
+  status_ = std::move(error);
+}
+
+void SegmentIterator::FailCorrupt(uint64_t table_offset, std::string_view what) {
+  Fail(TableCorruption(view_.id, table_offset, what));
+}
+
+}  // namespace varve

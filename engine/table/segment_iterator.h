@@ -1,0 +1,98 @@
+// SegmentIterator: walks one segment: footer, index levels, data blocks.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/table/block_reader.h"
+#include "engine/table/data_block.h"
+#include "engine/table/index_block.h"
+#include "engine/table/internal_iterator.h"
+#include "engine/table/readahead.h"
+#include "engine/table/segment_footer.h"
+#include "engine/table/table_reader.h"
+
+namespace varve {
+
+// `environment`, `view` and `segment` (one of the view's) must outlive it.
+class SegmentIterator final : public InternalIterator {
+ public:
+  SegmentIterator(const TableEnvironment& environment, const TableView& view,
+                  const SegmentDescriptor& segment, TableIteratorOptions options);
+
+  Step Seek(std::string_view internal_key) override;
+  Step SeekForPrev(std::string_view internal_key) override;
+  Step SeekToFirst() override;
+  Step SeekToLast() override;
+  Step Next() override;
+  Step Prev() override;
+  Task<void> Load() override;
+
+  bool Valid() const override { return data_.Valid(); }
+  std::string_view key() const override { return data_.key(); }
+  std::string_view value() const override { return data_.value(); }
+  Status status() const override { return status_; }
+
+ private:
+  // Where in the blocks below it a descent goes.
+  enum class Goal : uint8_t { kFirst, kLast, kAtOrAfter, kAtOrBefore };
+
+  // One level of the index, and the entry that the walk is in. The root's block is the footer.
+  struct Cursor {
+    BlockRef block;
+    IndexBlock index;
+    uint32_t at = 0;
+  };
+
+  Step StartDescent(Goal goal, std::string_view target);
+  // Goes down until the walk stands on an entry, has ended or failed, or a block is missing.
+  Step Descend();
+  // The steps of a descent answer false when it goes no further: something is missing, or the walk has ended
+  // or failed.
+  bool OpenFooter();
+  bool ChooseEntry();
+  bool OpenChildIndex(const BlockHandle& handle);
+  bool OpenData(const BlockHandle& handle);
+  bool PositionInData();
+  // To the neighbouring data block, whose entries are then entered at their near end; false: there is none.
+  bool AdvancePath();
+  bool RetreatPath();
+  // After a move within the data block that found an entry.
+  Step CheckRecord();
+
+  // The block; or empty: missing, and wanted_ says which, or the walk has failed.
+  BlockRef Fetch(const BlockHandle& handle, BlockKind kind);
+  Task<Result<BlockRef>> LoadWanted();
+  // Where the read of the wanted data block ends when it covers its followers within `bytes_max`.
+  uint64_t RunEnd(uint64_t bytes_max) const;
+  void Fail(Error error);
+  void FailCorrupt(uint64_t table_offset, std::string_view what);
+
+  const TableEnvironment& environment_;
+  const TableView& view_;
+  const SegmentDescriptor& segment_;
+  const TableIteratorOptions options_;
+
+  Goal goal_ = Goal::kFirst;
+  std::string target_;  // internal key, of the seeking goals
+  std::vector<Cursor> path_;
+  // Whether path_.back().at is the entry to go down into.
+  bool chosen_ = false;
+  SegmentFooter footer_;
+  BlockRef data_block_;
+  uint64_t data_offset_ = 0;
+  DataBlockCursor data_;
+  Readahead readahead_;
+
+  bool missing_ = false;
+  BlockHandle wanted_;
+  BlockKind wanted_kind_ = BlockKind::kFooter;
+  BlockRef provided_;
+  Status status_;
+};
+
+}  // namespace varve
