@@ -1,0 +1,225 @@
+#include "src/mount_options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <optional>
+
+#include "tools/sizes.h"
+
+namespace varve {
+
+namespace {
+
+constexpr uint64_t kNanosPerSecond = 1'000'000'000;
+// Longer than this, "at most the last interval is lost" is no promise that anybody wants.
+constexpr double kCommitSecondsMax = 300;
+constexpr size_t kMemtableBytesMin = 1 * kMiB;
+constexpr size_t kCacheBytesMin = 1 * kMiB;
+
+// What the kernel is told as it stands.
+constexpr std::array<std::string_view, 15> kKernelOptions = {
+    "exec",        "noexec",   "async",      "dirsync",     "atime",         "noatime", "relatime",       "norelatime",
+    "strictatime", "diratime", "nodiratime", "allow_other", "auto_unmount", "silent",  "nostrictatime",
+};
+// What belongs to mount(8), systemd and the like.
+constexpr std::array<std::string_view, 15> kForeignOptions = {
+    "defaults", "auto",    "noauto", "nofail", "user",  "nouser", "users", "owner",
+    "group",    "_netdev", "loud",   "rw",     "quiet", "mand",   "nomand",
+};
+
+struct Technique {
+  std::string_view name;
+  bool Techniques::* flag;
+};
+constexpr std::array<Technique, 6> kTechniques = {{
+    {"block", &Techniques::block_merge},
+    {"append", &Techniques::append_merge},
+    {"sstlog", &Techniques::sst_log},
+    {"buffer", &Techniques::compaction_buffer},
+    {"delete", &Techniques::delete_aware},
+    {"monkey", &Techniques::monkey},
+}};
+
+template <size_t N>
+bool Contains(const std::array<std::string_view, N>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// "a,b=c:d" by commas; a backslash takes the next character as it is, as libfuse and util-linux do.
+std::vector<std::string> SplitList(std::string_view list) {
+  std::vector<std::string> options(1);
+  for (size_t i = 0; i < list.size(); ++i) {
+    if (list[i] == '\\' && i + 1 < list.size()) {
+      options.back() += list[++i];
+    } else if (list[i] == ',') {
+      options.emplace_back();
+    } else {
+      options.back() += list[i];
+    }
+  }
+  std::erase(options, "");
+  return options;
+}
+
+class Parser {
+ public:
+  Parser(MountOptions& options, bool sloppy) : options_(options), sloppy_(sloppy) {}
+
+  Status Take(const std::string& option) {
+    const size_t equals = option.find('=');
+    const std::string name = option.substr(0, equals);
+    if (equals != std::string::npos) {
+      return TakeValue(name, option.substr(equals + 1), option);
+    }
+    return TakeFlag(name);
+  }
+
+ private:
+  Status TakeFlag(const std::string& name) {
+    if (name == "ro") {
+      options_.read_only = true;
+    } else if (name == "rw") {
+      options_.read_only = false;
+    } else if (name == "sync") {
+      options_.sync = true;
+    } else if (name == "async") {
+      options_.sync = false;
+    } else if (name == "suid" || name == "nosuid") {
+      Replace("suid", "nosuid", name);
+    } else if (name == "dev" || name == "nodev") {
+      Replace("dev", "nodev", name);
+    } else if (name == "default_permissions") {
+      // Always on: the filesystem leaves permissions to the kernel.
+    } else if (Contains(kKernelOptions, name)) {
+      Add(name);
+    } else if (!Contains(kForeignOptions, name) && !IsComment(name)) {
+      return Unknown(name);
+    }
+    return OkStatus();
+  }
+
+  Status TakeValue(const std::string& name, const std::string& value, const std::string& option) {
+    if (name == "commit") {
+      return TakeCommit(value);
+    }
+    if (name == "cache") {
+      return TakeSize(name, value, kCacheBytesMin, options_.store.block_cache_bytes);
+    }
+    if (name == "memtable") {
+      return TakeSize(name, value, kMemtableBytesMin, options_.store.memtable_bytes);
+    }
+    if (name == "techniques") {
+      return TakeTechniques(value);
+    }
+    if (name == "fsname" || name == "subtype" || name == "comment" || name == "user" || name == "uhelper" ||
+        name == "helper" || IsComment(name)) {
+      return OkStatus();
+    }
+    return Unknown(option);
+  }
+
+  Status TakeCommit(const std::string& value) {
+    char* end = nullptr;
+    const double seconds = std::strtod(value.c_str(), &end);
+    if (value.empty() || *end != '\0' || !(seconds >= 0.001 && seconds <= kCommitSecondsMax)) {
+      return InvalidArgument(fmt::format("commit={}: give seconds, 0.001 to {}", value, kCommitSecondsMax));
+    }
+    options_.store.commit_interval_nanos = static_cast<uint64_t>(seconds * kNanosPerSecond);
+    return OkStatus();
+  }
+
+  static Status TakeSize(const std::string& name, const std::string& value, size_t least, size_t& to) {
+    const std::optional<uint64_t> bytes = ParseSize(value);
+    if (!bytes.has_value() || *bytes < least) {
+      return InvalidArgument(
+          fmt::format("{}={}: give a size of at least {}, like 256M", name, value, FormatSize(least)));
+    }
+    to = *bytes;
+    return OkStatus();
+  }
+
+  // Separated by ':' or '+' since ',' separates options (a quoted comma works too).
+  Status TakeTechniques(const std::string& value) {
+    Techniques chosen;
+    size_t from = 0;
+    while (from <= value.size() && value != "none") {
+      const size_t to = std::min(value.find_first_of(":+,", from), value.size());
+      const std::string_view name = std::string_view(value).substr(from, to - from);
+      const auto* const found = std::find_if(kTechniques.begin(), kTechniques.end(),
+                                             [name](const Technique& technique) { return technique.name == name; });
+      if (found == kTechniques.end()) {
+        return InvalidArgument(fmt::format(
+            "techniques={}: \"{}\" is none of block:append:sstlog:buffer:delete:monkey, nor none", value, name));
+      }
+      chosen.*(found->flag) = true;
+      from = to + 1;
+    }
+    options_.store.techniques = chosen;
+    return OkStatus();
+  }
+
+  static bool IsComment(const std::string& name) { return name.starts_with("x-") || name.starts_with("X-"); }
+
+  Status Unknown(const std::string& option) const {
+    if (sloppy_) {
+      return OkStatus();
+    }
+    return InvalidArgument(fmt::format("unknown option \"{}\"; there are:\n{}", option, MountOptionsHelp()));
+  }
+
+  void Add(const std::string& option) {
+    if (std::find(options_.kernel.begin(), options_.kernel.end(), option) == options_.kernel.end()) {
+      options_.kernel.push_back(option);
+    }
+  }
+
+  void Replace(const std::string& a, const std::string& b, const std::string& by) {
+    std::erase(options_.kernel, a);
+    std::erase(options_.kernel, b);
+    options_.kernel.push_back(by);
+  }
+
+  MountOptions& options_;
+  bool sloppy_;
+};
+
+}  // namespace
+
+Result<MountOptions> ParseMountOptions(const std::vector<std::string>& lists, bool by_root, bool sloppy) {
+  MountOptions options;
+  options.kernel = {"default_permissions", "nosuid", "nodev"};
+  if (by_root) {
+    options.kernel.emplace_back("allow_other");
+  }
+  Parser parser(options, sloppy);
+  for (const std::string& list : lists) {
+    for (const std::string& option : SplitList(list)) {
+      if (Status taken = parser.Take(option); !taken.ok()) {
+        return taken.error();
+      }
+    }
+  }
+  options.store.read_only = options.read_only;
+  options.kernel.emplace_back(options.read_only ? "ro" : "rw");
+  if (options.sync) {
+    options.kernel.emplace_back("sync");
+  }
+  return options;
+}
+
+std::string_view MountOptionsHelp() {
+  return "  ro, rw               read only, or not (the default)\n"
+         "  sync                 every change is on the device before its call ends\n"
+         "  commit=SECONDS       what a crash may cost at most without fsync (default 1)\n"
+         "  cache=SIZE           memory for blocks read (default 256M)\n"
+         "  memtable=SIZE        memory for changes before they are sorted onto the device (default 64M)\n"
+         "  techniques=LIST      of block:append:sstlog:buffer:delete:monkey, or none\n"
+         "  allow_other          other users may use it (the default when root mounts)\n"
+         "  suid, nosuid, dev, nodev, exec, noexec, noatime, relatime, strictatime, nodiratime, dirsync,\n"
+         "  auto_unmount         as in mount(8) and fusermount3(1); nosuid and nodev are the default\n";
+}
+
+}  // namespace varve

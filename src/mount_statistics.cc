@@ -1,0 +1,57 @@
+#include "src/mount_statistics.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <utility>
+
+namespace varve {
+
+namespace {
+
+// The requests worth telling apart, by their numbers in the FUSE protocol.
+constexpr std::array<std::pair<size_t, std::string_view>, 29> kRequests = {{
+    {1, "lookup"},   {2, "forget"},        {42, "batch_forget"}, {3, "getattr"},     {4, "setattr"},
+    {5, "readlink"}, {6, "symlink"},       {8, "mknod"},         {9, "mkdir"},       {10, "unlink"},
+    {11, "rmdir"},   {12, "rename"},       {45, "rename2"},      {13, "link"},       {14, "open"},
+    {15, "read"},    {16, "write"},        {17, "statfs"},       {20, "fsync"},      {50, "syncfs"},
+    {22, "getxattr"}, {21, "setxattr"},    {27, "opendir"},      {28, "readdir"},    {44, "readdirplus"},
+    {29, "releasedir"}, {43, "fallocate"}, {46, "lseek"},        {47, "copy_file_range"},
+}};
+
+template <typename Field>
+uint64_t Sum(const std::vector<const ChannelStatistics*>& channels, Field field) {
+  uint64_t sum = 0;
+  for (const ChannelStatistics* channel : channels) {
+    sum += field(*channel);
+  }
+  return sum;
+}
+
+}  // namespace
+
+std::string MountStatisticsJson(std::string_view store_json, const FileSystemStatistics& filesystem,
+                                std::string_view transport,
+                                const std::vector<const ChannelStatistics*>& channels) {
+  std::string json(store_json.substr(0, store_json.rfind('}')));
+  // An empty object has no member to put a comma after.
+  const std::string_view separator = json.find('"') == std::string::npos ? "" : ",";
+  json += fmt::format(
+      R"({}"filesystem":{{"nodes":{},"node_bytes":{},"orphans_waiting":{},"chunks_reaped":{}}})", separator,
+      filesystem.nodes, filesystem.node_bytes, filesystem.orphans_waiting, filesystem.chunks_reaped);
+  json += fmt::format(R"(,"fuse":{{"transport":"{}","reactors":{},"sleeps":{},"replies_unwanted":{},"requests":{{)",
+                      transport, channels.size(),
+                      Sum(channels, [](const ChannelStatistics& c) { return c.sleeps.load(); }),
+                      Sum(channels, [](const ChannelStatistics& c) { return c.replies_unwanted.load(); }));
+  std::string_view comma;
+  for (const auto& request : kRequests) {
+    const size_t opcode = request.first;
+    const uint64_t count = Sum(channels, [opcode](const ChannelStatistics& c) { return c.requests[opcode].load(); });
+    json += fmt::format(R"({}"{}":{})", comma, request.second, count);
+    comma = ",";
+  }
+  json += "}}}";
+  return json;
+}
+
+}  // namespace varve

@@ -1,0 +1,255 @@
+#include "src/mounted_store.h"
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <random>
+#include <utility>
+
+#include "engine/space/superblock_store.h"
+#include "src/mount_statistics.h"
+
+namespace varve {
+
+namespace {
+
+// Requests come through one queue of the kernel: beyond this many readers its lock is the limit.
+constexpr int kReactorsMax = 8;
+// Flush and compaction give way to whoever waits for an answer.
+constexpr int kBackgroundNice = 10;
+// One request carries 1 MiB: four of them ahead keep a sequential reader fed.
+constexpr uint32_t kReadAheadKibibytes = 4096;
+
+int UsableCpus() {
+  cpu_set_t cpus;
+  CPU_ZERO(&cpus);
+  if (sched_getaffinity(0, sizeof(cpus), &cpus) != 0) {
+    return 1;
+  }
+  return std::max(1, CPU_COUNT(&cpus));
+}
+
+bool IsBlockDevice(const std::string& path) {
+  struct stat stat = {};
+  return ::stat(path.c_str(), &stat) == 0 && S_ISBLK(stat.st_mode);
+}
+
+}  // namespace
+
+MountedStore::MountedStore(MountRequest request, const Clock& clock, Logger& logger)
+    : request_(std::move(request)),
+      clock_(clock),
+      logger_(logger),
+      as_block_device_(geteuid() == 0 && IsBlockDevice(request_.device)),
+      ended_descriptor_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+
+MountedStore::~MountedStore() {
+  connection_.reset();
+  if (filesystem_ != nullptr || store_ != nullptr || device_ != nullptr) {
+    const Status closed = CallOn(first(), Close());
+    if (!closed.ok()) {
+      logger_.Log(LogLevel::kError, closed.ToString());
+    }
+  }
+  lanes_.clear();
+  close(ended_descriptor_);
+}
+
+Status MountedStore::StartThreads() {
+  const int reactors = std::min(UsableCpus(), kReactorsMax);
+  for (int i = 0; i < reactors; ++i) {
+    ReactorThread::Options options;
+    options.name = fmt::format("varve-{}", i);
+    Result<std::unique_ptr<ReactorThread>> thread = ReactorThread::Start(std::move(options), clock_);
+    if (!thread.ok()) {
+      return thread.error();
+    }
+    lanes_.push_back({std::move(*thread), nullptr, nullptr});
+  }
+  ReactorThread::Options options;
+  options.name = "varve-settle";
+  options.nice = kBackgroundNice;
+  Result<std::unique_ptr<ReactorThread>> thread = ReactorThread::Start(std::move(options), clock_);
+  if (!thread.ok()) {
+    return thread.error();
+  }
+  background_ = std::move(*thread);
+  return OkStatus();
+}
+
+Status MountedStore::Start() {
+  if (Status status = StartThreads(); !status.ok()) {
+    return status;
+  }
+  if (Status status = CallOn(first(), OpenDevice()); !status.ok()) {
+    return status;
+  }
+  if (as_block_device_) {
+    if (Status status = device_->ReleaseClaim(); !status.ok()) {
+      return status;
+    }
+  }
+  MountSpecification specification;
+  specification.source = request_.device;
+  specification.directory = request_.directory;
+  specification.block_device = as_block_device_;
+  specification.options = request_.options.kernel;
+  Result<std::unique_ptr<Connection>> mounted = Connection::Mount(std::move(specification));
+  if (!mounted.ok()) {
+    return mounted.error();
+  }
+  connection_ = std::move(*mounted);
+  if (Status status = CallOn(first(), Attach()); !status.ok()) {
+    return status;
+  }
+  serving_ = lanes_.size();
+  for (Lane& lane : lanes_) {
+    Spawn(Serve(lane));
+  }
+  if (geteuid() == 0) {
+    const Status raised = RaiseReadAhead(request_.directory, kReadAheadKibibytes);
+    if (!raised.ok()) {
+      logger_.Log(LogLevel::kWarning, fmt::format("read-ahead stays at its default: {}", raised.ToString()));
+    }
+  }
+  logger_.Log(LogLevel::kInfo, fmt::format("mounted {} at {} ({}, {} reactors on {})", request_.device,
+                                           request_.directory, as_block_device_ ? "fuseblk" : "fuse",
+                                           lanes_.size(), lanes_.front().transport->name()));
+  return OkStatus();
+}
+
+Task<Status> MountedStore::OpenDevice() {
+  UringDeviceOptions options;
+  options.read_only = request_.options.read_only;
+  options.claim = as_block_device_ ? DeviceClaim::kExclusiveUntilMount : DeviceClaim::kExclusive;
+  Result<std::unique_ptr<ClaimedDevice>> opened = OpenUringDevice(request_.device, options);
+  if (!opened.ok()) {
+    co_return opened.error();
+  }
+  device_ = std::move(*opened);
+  // Read once more, by OpenStore, when the mount is ours: this is for a message before anything happens.
+  SuperblockStore superblocks(*device_);
+  const Result<Superblock> superblock = co_await superblocks.Load();
+  co_return superblock.status();
+}
+
+Task<Status> MountedStore::OpenStoreAndFiles() {
+  StoreEnvironment store_environment = {*device_, clock_, logger_, {&background_->reactor()}, std::random_device()()};
+  Result<std::unique_ptr<Store>> store = co_await OpenStore(store_environment, request_.options.store);
+  if (!store.ok()) {
+    co_return store.error();
+  }
+  store_ = std::move(*store);
+  const FileSystemEnvironment environment = {*store_, clock_, logger_, background_->reactor()};
+  FileSystemOptions options;
+  options.read_only = request_.options.read_only;
+  options.sync = request_.options.sync;
+  Result<std::unique_ptr<FileSystem>> filesystem = co_await FileSystem::Mount(environment, options);
+  if (!filesystem.ok()) {
+    co_return filesystem.error();
+  }
+  filesystem_ = std::move(*filesystem);
+  co_return OkStatus();
+}
+
+Task<Status> MountedStore::Attach() {
+  for (Lane& lane : lanes_) {
+    lane.transport = std::make_unique<DevFuseTransport>(connection_->descriptor(), lane.thread->reactor(),
+                                                        waiting_, logger_);
+  }
+  MessagePool pool;
+  const MessageLease init = pool.Take();
+  const Result<size_t> received = co_await lanes_.front().transport->ReceiveInit(init);
+  if (!received.ok()) {
+    co_return received.error();
+  }
+  const Status opened = co_await OpenStoreAndFiles();
+  if (!opened.ok()) {
+    co_return opened;
+  }
+  // The last one to learn of INIT answers it: from then on every channel can take requests.
+  for (Lane& lane : lanes_) {
+    Result<std::unique_ptr<Channel>> channel =
+        Channel::Create({*filesystem_, *this, *lane.transport, lane.thread->reactor(), logger_});
+    if (!channel.ok()) {
+      co_return channel.error();
+    }
+    lane.channel = std::move(*channel);
+    const bool last = &lane == &lanes_.back();
+    const Status initialised = lane.channel->Initialise(init.bytes().first(*received), last);
+    if (!initialised.ok()) {
+      co_return initialised;
+    }
+  }
+  co_return OkStatus();
+}
+
+Task<void> MountedStore::Serve(Lane& lane) {
+  co_await lane.thread->reactor().Switch();
+  const Status served = co_await lane.transport->Serve(*lane.channel);
+  if (!served.ok()) {
+    logger_.Log(LogLevel::kError, served.ToString());
+  }
+  if (serving_.fetch_sub(1) == 1) {
+    const uint64_t one = 1;
+    if (write(ended_descriptor_, &one, sizeof(one)) != sizeof(one)) {
+      logger_.Log(LogLevel::kError, "cannot tell that the mount has ended");
+    }
+  }
+}
+
+Status MountedStore::Flush() { return CallOn(first(), filesystem_->Sync()); }
+
+Status MountedStore::Finish() { return CallOn(first(), Close()); }
+
+Task<Status> MountedStore::Close() {
+  Executor& home = Executor::Current();
+  co_await first().Switch();
+  if (!closing_) {
+    closing_ = true;
+    close_status_ = co_await CloseOnce();
+    closed_.Set();
+  }
+  co_await closed_.Wait();
+  Status status = close_status_;
+  co_await home.Switch();
+  co_return status;
+}
+
+Task<Status> MountedStore::CloseOnce() {
+  for (Lane& lane : lanes_) {
+    if (lane.channel != nullptr) {
+      co_await lane.channel->Quiesce();
+    }
+  }
+  Status status;
+  if (filesystem_ != nullptr) {
+    status = co_await filesystem_->Unmount();
+    filesystem_.reset();
+  }
+  if (store_ != nullptr) {
+    const Status closed = co_await store_->Close();
+    if (status.ok()) {
+      status = closed;
+    }
+    store_.reset();
+  }
+  // Before umount(8) returns, so that the device may be detached right afterwards.
+  device_.reset();
+  co_return status;
+}
+
+std::string MountedStore::StatisticsJson() const {
+  std::vector<const ChannelStatistics*> channels;
+  for (const Lane& lane : lanes_) {
+    channels.push_back(&lane.channel->statistics());
+  }
+  return MountStatisticsJson(store_->StatisticsJson(), filesystem_->Statistics(),
+                             lanes_.front().transport->name(), channels);
+}
+
+}  // namespace varve
