@@ -36,8 +36,8 @@ Result<int> TakeOverSignals() {
   return descriptor;
 }
 
-// A filesystem's daemon must not wait for memory that only writing through itself would free, nor be the first
-// to be killed when memory is short. Both need root; without it the mount works all the same.
+// A filesystem's daemon must not wait for memory that only writing through itself would free, nor be the
+// first to be killed when memory is short. Both need root; without it the mount works all the same.
 void ProtectProcess() {
   prctl(PR_SET_IO_FLUSHER, 1, 0, 0, 0);
   // -1000 would exempt it even where it is itself what ate the memory.
@@ -49,8 +49,8 @@ void ProtectProcess() {
   }
 }
 
-// Answers signals by unmounting through a helper process: the reactors must go on serving meanwhile, since the
-// kernel writes dirty pages back and sends DESTROY.
+// Answers signals by unmounting through a helper process: the reactors must go on serving meanwhile, since
+// the kernel writes dirty pages back and sends DESTROY.
 class Unmounter {
  public:
   Unmounter(MountedStore& mounted, std::string directory, Logger& logger)
@@ -65,7 +65,8 @@ class Unmounter {
     }
     if (was_busy_) {
       const Status flushed = mounted_.Flush();
-      logger_.Log(LogLevel::kWarning, fmt::format("detaching {} lazily; flush: {}", directory_, flushed.ToString()));
+      logger_.Log(LogLevel::kWarning,
+                  fmt::format("detaching {} lazily; flush: {}", directory_, flushed.ToString()));
     }
     Result<ChildProcess> helper = ChildProcess::Start(
         was_busy_ ? std::vector<std::string>{"varve", "umount", "--no-wait", "--lazy", directory_}
@@ -82,9 +83,11 @@ class Unmounter {
     helper_.reset();
     if (exit_code != 0) {
       was_busy_ = true;
-      logger_.Log(LogLevel::kWarning,
-                  fmt::format("{} is in use and stays mounted (fuser -vm {} says by whom); a second signal detaches it",
-                              directory_, directory_));
+      logger_.Log(
+          LogLevel::kWarning,
+          fmt::format(
+              "{} is in use and stays mounted (fuser -vm {} says by whom); a second signal detaches it",
+              directory_, directory_));
     }
   }
 

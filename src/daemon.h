@@ -9,10 +9,10 @@
 
 namespace varve {
 
-// Mounts, serves until the filesystem has been unmounted, and makes everything durable. Takes over the signals
-// of the process: SIGTERM, SIGINT and SIGHUP unmount; where that is refused because the filesystem is in use, the
-// next one writes everything out and detaches it lazily. `tell` is called once, when the mount answers or has
-// failed. Returns the process's exit code.
+// Mounts, serves until the filesystem has been unmounted, and makes everything durable. Takes over the
+// signals of the process: SIGTERM, SIGINT and SIGHUP unmount; where that is refused because the filesystem is
+// in use, the next one writes everything out and detaches it lazily. `tell` is called once, when the mount
+// answers or has failed. Returns the process's exit code.
 int RunDaemon(const MountRequest& request, Logger& logger, const std::function<void(const Status&)>& tell);
 
 }  // namespace varve

@@ -35,9 +35,13 @@ void TerminalLogger::Log(LogLevel level, std::string_view message) {
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
-SyslogLogger::SyslogLogger() { openlog("varve", LOG_PID, LOG_DAEMON); }
+SyslogLogger::SyslogLogger() {
+  openlog("varve", LOG_PID, LOG_DAEMON);
+}
 
-SyslogLogger::~SyslogLogger() { closelog(); }
+SyslogLogger::~SyslogLogger() {
+  closelog();
+}
 
 void SyslogLogger::Log(LogLevel level, std::string_view message) {
   syslog(PriorityOf(level), "%.*s", static_cast<int>(message.size()), message.data());

@@ -20,7 +20,9 @@
 
 namespace {
 
-std::string_view BaseName(std::string_view path) { return path.substr(path.find_last_of('/') + 1); }
+std::string_view BaseName(std::string_view path) {
+  return path.substr(path.find_last_of('/') + 1);
+}
 
 int RunCommand(const std::vector<std::string>& arguments) {
   int exit_code = varve::kExitOk;

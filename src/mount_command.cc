@@ -50,8 +50,7 @@ Result<MountRequest> RequestOf(const MountArguments& arguments) {
   if (::stat(request.directory.c_str(), &stat) != 0 || !S_ISDIR(stat.st_mode)) {
     return InvalidArgument(fmt::format("{} is no directory", request.directory));
   }
-  Result<MountOptions> options =
-      ParseMountOptions(arguments.option_lists, geteuid() == 0, arguments.sloppy);
+  Result<MountOptions> options = ParseMountOptions(arguments.option_lists, geteuid() == 0, arguments.sloppy);
   if (!options.ok()) {
     return options.error();
   }
@@ -101,8 +100,12 @@ int Launch(const MountRequest& request, const MountArguments& arguments) {
     return kExitFailure;
   }
   // systemd spares processes of root whose name begins with '@' until the last filesystem is unmounted.
-  std::vector<std::string> command = {geteuid() == 0 ? "@varve" : "varve", "mount", request.device, request.directory,
-                                      "--status-descriptor", std::to_string(ends[1])};
+  std::vector<std::string> command = {geteuid() == 0 ? "@varve" : "varve",
+                                      "mount",
+                                      request.device,
+                                      request.directory,
+                                      "--status-descriptor",
+                                      std::to_string(ends[1])};
   for (const std::string& list : arguments.option_lists) {
     command.emplace_back("-o");
     command.push_back(list);
@@ -155,11 +158,13 @@ int RunMount(const MountArguments& arguments) {
 void AddMountCommand(CLI::App& app, int& exit_code) {
   CLI::App* const command = app.add_subcommand("mount", "Mount a store: its keys become files");
   const auto arguments = std::make_shared<MountArguments>();
-  command->add_option("device", arguments->device, "Block device or image file, formatted by varve mkfs")->required();
+  command->add_option("device", arguments->device, "Block device or image file, formatted by varve mkfs")
+      ->required();
   command->add_option("directory", arguments->directory, "An existing directory")->required();
   command->add_option("-o,--options", arguments->option_lists, "Options, separated by commas (listed below)")
       ->allow_extra_args(false);
-  command->add_flag("-f,--foreground", arguments->foreground, "Stay in the foreground, and log to the terminal");
+  command->add_flag("-f,--foreground", arguments->foreground,
+                    "Stay in the foreground, and log to the terminal");
   command->add_flag("-v,--verbose", arguments->verbose, "Say what was mounted");
   // For the daemon that this command starts.
   command->add_option("--status-descriptor", arguments->status_descriptor)->group("");

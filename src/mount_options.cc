@@ -21,18 +21,19 @@ constexpr size_t kCacheBytesMin = 1 * kMiB;
 
 // What the kernel is told as it stands.
 constexpr std::array<std::string_view, 15> kKernelOptions = {
-    "exec",        "noexec",   "async",      "dirsync",     "atime",         "noatime", "relatime",       "norelatime",
-    "strictatime", "diratime", "nodiratime", "allow_other", "auto_unmount", "silent",  "nostrictatime",
+    "exec",       "noexec",      "async",        "dirsync",     "atime",
+    "noatime",    "relatime",    "norelatime",   "strictatime", "diratime",
+    "nodiratime", "allow_other", "auto_unmount", "silent",      "nostrictatime",
 };
 // What belongs to mount(8), systemd and the like.
 constexpr std::array<std::string_view, 15> kForeignOptions = {
-    "defaults", "auto",    "noauto", "nofail", "user",  "nouser", "users", "owner",
+    "defaults", "auto",    "noauto", "nofail", "user",  "nouser", "users",  "owner",
     "group",    "_netdev", "loud",   "rw",     "quiet", "mand",   "nomand",
 };
 
 struct Technique {
   std::string_view name;
-  bool Techniques::* flag;
+  bool Techniques::*flag;
 };
 constexpr std::array<Technique, 6> kTechniques = {{
     {"block", &Techniques::block_merge},
@@ -148,11 +149,13 @@ class Parser {
     while (from <= value.size() && value != "none") {
       const size_t to = std::min(value.find_first_of(":+,", from), value.size());
       const std::string_view name = std::string_view(value).substr(from, to - from);
-      const auto* const found = std::find_if(kTechniques.begin(), kTechniques.end(),
-                                             [name](const Technique& technique) { return technique.name == name; });
+      const auto* const found =
+          std::find_if(kTechniques.begin(), kTechniques.end(),
+                       [name](const Technique& technique) { return technique.name == name; });
       if (found == kTechniques.end()) {
-        return InvalidArgument(fmt::format(
-            "techniques={}: \"{}\" is none of block:append:sstlog:buffer:delete:monkey, nor none", value, name));
+        return InvalidArgument(
+            fmt::format("techniques={}: \"{}\" is none of block:append:sstlog:buffer:delete:monkey, nor none",
+                        value, name));
       }
       chosen.*(found->flag) = true;
       from = to + 1;

@@ -11,12 +11,35 @@ namespace {
 
 // The requests worth telling apart, by their numbers in the FUSE protocol.
 constexpr std::array<std::pair<size_t, std::string_view>, 29> kRequests = {{
-    {1, "lookup"},   {2, "forget"},        {42, "batch_forget"}, {3, "getattr"},     {4, "setattr"},
-    {5, "readlink"}, {6, "symlink"},       {8, "mknod"},         {9, "mkdir"},       {10, "unlink"},
-    {11, "rmdir"},   {12, "rename"},       {45, "rename2"},      {13, "link"},       {14, "open"},
-    {15, "read"},    {16, "write"},        {17, "statfs"},       {20, "fsync"},      {50, "syncfs"},
-    {22, "getxattr"}, {21, "setxattr"},    {27, "opendir"},      {28, "readdir"},    {44, "readdirplus"},
-    {29, "releasedir"}, {43, "fallocate"}, {46, "lseek"},        {47, "copy_file_range"},
+    {1, "lookup"},
+    {2, "forget"},
+    {42, "batch_forget"},
+    {3, "getattr"},
+    {4, "setattr"},
+    {5, "readlink"},
+    {6, "symlink"},
+    {8, "mknod"},
+    {9, "mkdir"},
+    {10, "unlink"},
+    {11, "rmdir"},
+    {12, "rename"},
+    {45, "rename2"},
+    {13, "link"},
+    {14, "open"},
+    {15, "read"},
+    {16, "write"},
+    {17, "statfs"},
+    {20, "fsync"},
+    {50, "syncfs"},
+    {22, "getxattr"},
+    {21, "setxattr"},
+    {27, "opendir"},
+    {28, "readdir"},
+    {44, "readdirplus"},
+    {29, "releasedir"},
+    {43, "fallocate"},
+    {46, "lseek"},
+    {47, "copy_file_range"},
 }};
 
 template <typename Field>
@@ -39,14 +62,15 @@ std::string MountStatisticsJson(std::string_view store_json, const FileSystemSta
   json += fmt::format(
       R"({}"filesystem":{{"nodes":{},"node_bytes":{},"orphans_waiting":{},"chunks_reaped":{}}})", separator,
       filesystem.nodes, filesystem.node_bytes, filesystem.orphans_waiting, filesystem.chunks_reaped);
-  json += fmt::format(R"(,"fuse":{{"transport":"{}","reactors":{},"sleeps":{},"replies_unwanted":{},"requests":{{)",
-                      transport, channels.size(),
-                      Sum(channels, [](const ChannelStatistics& c) { return c.sleeps.load(); }),
-                      Sum(channels, [](const ChannelStatistics& c) { return c.replies_unwanted.load(); }));
+  json += fmt::format(
+      R"(,"fuse":{{"transport":"{}","reactors":{},"sleeps":{},"replies_unwanted":{},"requests":{{)",
+      transport, channels.size(), Sum(channels, [](const ChannelStatistics& c) { return c.sleeps.load(); }),
+      Sum(channels, [](const ChannelStatistics& c) { return c.replies_unwanted.load(); }));
   std::string_view comma;
   for (const auto& request : kRequests) {
     const size_t opcode = request.first;
-    const uint64_t count = Sum(channels, [opcode](const ChannelStatistics& c) { return c.requests[opcode].load(); });
+    const uint64_t count =
+        Sum(channels, [opcode](const ChannelStatistics& c) { return c.requests[opcode].load(); });
     json += fmt::format(R"({}"{}":{})", comma, request.second, count);
     comma = ",";
   }

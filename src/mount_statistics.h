@@ -12,6 +12,7 @@ namespace varve {
 
 // `store_json`, an object, with the members "filesystem" and "fuse" added.
 std::string MountStatisticsJson(std::string_view store_json, const FileSystemStatistics& filesystem,
-                                std::string_view transport, const std::vector<const ChannelStatistics*>& channels);
+                                std::string_view transport,
+                                const std::vector<const ChannelStatistics*>& channels);
 
 }  // namespace varve

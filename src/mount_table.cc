@@ -10,14 +10,16 @@ namespace varve {
 
 namespace {
 
-bool IsOctalDigit(char c) { return c >= '0' && c <= '7'; }
+bool IsOctalDigit(char c) {
+  return c >= '0' && c <= '7';
+}
 
 // The kernel writes blanks, newlines and backslashes in paths as three octal digits.
 std::string Unescaped(std::string_view field) {
   std::string text;
   for (size_t i = 0; i < field.size(); ++i) {
-    if (field[i] == '\\' && i + 3 < field.size() + 0 && IsOctalDigit(field[i + 1]) && IsOctalDigit(field[i + 2]) &&
-        IsOctalDigit(field[i + 3])) {
+    if (field[i] == '\\' && i + 3 < field.size() && IsOctalDigit(field[i + 1]) &&
+        IsOctalDigit(field[i + 2]) && IsOctalDigit(field[i + 3])) {
       text += static_cast<char>((field[i + 1] - '0') * 64 + (field[i + 2] - '0') * 8 + (field[i + 3] - '0'));
       i += 3;
     } else {

@@ -45,7 +45,8 @@ MountedStore::MountedStore(MountRequest request, const Clock& clock, Logger& log
       clock_(clock),
       logger_(logger),
       as_block_device_(geteuid() == 0 && IsBlockDevice(request_.device)),
-      ended_descriptor_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+      ended_descriptor_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+}
 
 MountedStore::~MountedStore() {
   connection_.reset();
@@ -138,7 +139,8 @@ Task<Status> MountedStore::OpenDevice() {
 }
 
 Task<Status> MountedStore::OpenStoreAndFiles() {
-  StoreEnvironment store_environment = {*device_, clock_, logger_, {&background_->reactor()}, std::random_device()()};
+  StoreEnvironment store_environment = {
+      *device_, clock_, logger_, {&background_->reactor()}, std::random_device()()};
   Result<std::unique_ptr<Store>> store = co_await OpenStore(store_environment, request_.options.store);
   if (!store.ok()) {
     co_return store.error();
@@ -202,9 +204,13 @@ Task<void> MountedStore::Serve(Lane& lane) {
   }
 }
 
-Status MountedStore::Flush() { return CallOn(first(), filesystem_->Sync()); }
+Status MountedStore::Flush() {
+  return CallOn(first(), filesystem_->Sync());
+}
 
-Status MountedStore::Finish() { return CallOn(first(), Close()); }
+Status MountedStore::Finish() {
+  return CallOn(first(), Close());
+}
 
 Task<Status> MountedStore::Close() {
   Executor& home = Executor::Current();

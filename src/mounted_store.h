@@ -37,8 +37,8 @@ class MountedStore final : public MountOwner {
   MountedStore(MountRequest request, const Clock& clock, Logger& logger);
   ~MountedStore() override;
 
-  // Ends when the mount answers. Before the kernel's INIT has come nothing is written to the device: until then
-  // somebody else's mount of it may still win. After an error nothing is mounted.
+  // Ends when the mount answers. Before the kernel's INIT has come nothing is written to the device: until
+  // then somebody else's mount of it may still win. After an error nothing is mounted.
   Status Start();
   // Becomes readable when the kernel has ended the connection.
   int ended_descriptor() const { return ended_descriptor_; }

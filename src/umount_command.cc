@@ -37,7 +37,8 @@ constexpr int kPatienceMillis = 3000;
 
 std::optional<pid_t> DaemonOf(const std::string& directory) {
   char text[32];
-  const ssize_t bytes = getxattr(directory.c_str(), std::string(kProcessAttribute).c_str(), text, sizeof(text));
+  const ssize_t bytes =
+      getxattr(directory.c_str(), std::string(kProcessAttribute).c_str(), text, sizeof(text));
   pid_t pid = 0;
   if (bytes <= 0 || std::from_chars(text, text + bytes, pid).ec != std::errc()) {
     return std::nullopt;
@@ -63,8 +64,8 @@ int WatchDaemon(const std::string& directory) {
 
 Error UmountError(int error, const std::string& directory) {
   if (error == EBUSY) {
-    return Busy(fmt::format("{} is in use (fuser -vm {} says by whom; --lazy detaches it all the same)", directory,
-                            directory));
+    return Busy(fmt::format("{} is in use (fuser -vm {} says by whom; --lazy detaches it all the same)",
+                            directory, directory));
   }
   return DeviceError(fmt::format("{}: {}", directory, std::strerror(error)));
 }
@@ -130,14 +131,15 @@ int RunUmount(const UmountArguments& arguments) {
 }  // namespace
 
 void AddUmountCommand(CLI::App& app, int& exit_code) {
-  CLI::App* const command =
-      app.add_subcommand("umount", "Unmount, and wait until everything is on the device and the daemon has gone");
+  CLI::App* const command = app.add_subcommand(
+      "umount", "Unmount, and wait until everything is on the device and the daemon has gone");
   const auto arguments = std::make_shared<UmountArguments>();
   command->add_option("directory", arguments->what, "The mount point, or the device")->required();
   command->add_flag("-l,--lazy", arguments->lazy, "Detach now; the daemon ends when the last user has gone");
-  command->add_flag("-f,--force", arguments->force,
-                    "End the connection at once: for a daemon that no longer answers. What was not yet on the device "
-                    "is lost as in a crash");
+  command->add_flag(
+      "-f,--force", arguments->force,
+      "End the connection at once: for a daemon that no longer answers. What was not yet on the device "
+      "is lost as in a crash");
   command->add_flag("--no-wait", arguments->no_wait, "Do not wait for the daemon");
   command->callback([arguments, &exit_code] { exit_code = RunUmount(*arguments); });
 }
