@@ -67,7 +67,8 @@ TEST(MountOptions, QuotedCommasDoNotSeparate) {
 }
 
 TEST(MountOptions, WhatFstabKeepsForOthersIsIgnored) {
-  const MountOptions options = Parsed({"defaults,noauto,nofail,_netdev,x-systemd.automount,x-gvfs-show,user=me"});
+  const MountOptions options =
+      Parsed({"defaults,noauto,nofail,_netdev,x-systemd.automount,x-gvfs-show,user=me"});
   EXPECT_THAT(options.kernel, Not(Contains("noauto")));
 }
 
@@ -85,8 +86,9 @@ TEST(MountOptions, SloppyIgnoresTheUnknown) {
 }
 
 TEST(MountOptions, SenselessValuesAreRefused) {
-  for (const char* const list : {"commit=0", "commit=", "commit=-1", "commit=1x", "commit=nan", "cache=1", "cache=",
-                                 "memtable=x", "techniques=", "techniques=block:", "techniques=sorting"}) {
+  for (const char* const list :
+       {"commit=0", "commit=", "commit=-1", "commit=1x", "commit=nan", "cache=1", "cache=", "memtable=x",
+        "techniques=", "techniques=block:", "techniques=sorting"}) {
     EXPECT_TRUE(ParseMountOptions({list}, true, false).Is(ErrorCode::kInvalidArgument)) << list;
   }
 }

@@ -40,7 +40,8 @@ TEST(MountTable, OfMountsOnOneAnotherTheTopmostCounts) {
 }
 
 TEST(MountTable, LinesThatAreNoEntriesAreSkipped) {
-  EXPECT_FALSE(FindVarveMount(std::string_view("rubbish\n\n90 24 7:0 / /mnt/a rw -\n"), "/mnt/a").has_value());
+  EXPECT_FALSE(
+      FindVarveMount(std::string_view("rubbish\n\n90 24 7:0 / /mnt/a rw -\n"), "/mnt/a").has_value());
 }
 
 }  // namespace
