@@ -1,0 +1,158 @@
+#include "engine/compaction/table_merge_job.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "engine/base/check.h"
+#include "engine/compaction/merge_loop.h"
+#include "engine/compaction/output_space.h"
+#include "engine/compaction/table_output.h"
+#include "engine/table/merging_iterator.h"
+#include "engine/table/table_reader.h"
+#include "engine/version/tree_iterator.h"
+
+namespace varve {
+
+namespace {
+
+// Large enough that a device's cost an operation does not count.
+constexpr uint32_t kReadAheadBytes = 256 * kKiB;
+
+// Everything that a plan reads, and what it adds up to.
+struct MergeSources {
+  // Disjoint by construction of the plan: read as one source each.
+  SortedTables tree_inputs;
+  SortedTables children;
+  // Inputs whose ranges may overlap: level 0 and Log.
+  std::vector<std::shared_ptr<const LiveTable>> overlapping;
+  std::vector<TableId> ids;  // sorted
+  OutputSpaceInput space;
+  JobStatistics statistics;
+
+  void Count(const LiveTable& table) {
+    ids.push_back(table.id());
+    space.data_bytes += table.view().data_bytes();
+    space.meta_bytes += table.view().meta_bytes();
+    space.entries += table.entries();
+    statistics.read_bytes += table.view().data_bytes();
+    statistics.tables_in += 1;
+  }
+};
+
+Result<MergeSources> SourcesOf(const CompactionPlan& plan) {
+  MergeSources sources;
+  std::vector<std::shared_ptr<const LiveTable>> tree;
+  for (const PlanInput& input : plan.inputs) {
+    sources.Count(*input.table);
+    (input.place.part == Part::kTree ? tree : sources.overlapping).push_back(input.table);
+  }
+  for (const std::shared_ptr<const LiveTable>& child : plan.children) {
+    sources.Count(*child);
+  }
+  std::sort(sources.ids.begin(), sources.ids.end());
+  Result<SortedTables> tree_inputs = SortedTables().Edited({}, std::move(tree));
+  if (!tree_inputs.ok()) {
+    return tree_inputs.error();
+  }
+  Result<SortedTables> children = SortedTables().Edited({}, plan.children);
+  if (!children.ok()) {
+    return children.error();
+  }
+  sources.tree_inputs = std::move(tree_inputs).value();
+  sources.children = std::move(children).value();
+  return sources;
+}
+
+std::unique_ptr<InternalIterator> OpenSources(const TableEnvironment& environment,
+                                              const MergeSources& sources) {
+  TableIteratorOptions options;
+  // What a merge reads is about to be dropped: it must not push out what readers use.
+  options.fill_cache = false;
+  options.purpose = IoPurpose::kCompaction;
+  options.readahead_bytes = kReadAheadBytes;
+  options.sequential = true;
+  std::vector<std::unique_ptr<InternalIterator>> iterators;
+  for (const std::shared_ptr<const LiveTable>& table : sources.overlapping) {
+    iterators.push_back(NewTableIterator(environment, table->view(), options));
+  }
+  for (const SortedTables* tree : {&sources.tree_inputs, &sources.children}) {
+    if (!tree->empty()) {
+      iterators.push_back(NewTreeIterator(environment, *tree, options));
+    }
+  }
+  return NewMergingIterator(std::move(iterators));
+}
+
+VersionEdit RemovalsOf(const CompactionPlan& plan) {
+  VersionEdit edit;
+  for (const PlanInput& input : plan.inputs) {
+    edit.RemoveTable(input.place, *input.table);
+  }
+  for (const std::shared_ptr<const LiveTable>& child : plan.children) {
+    edit.RemoveTable({plan.output_level, Part::kTree}, *child);
+  }
+  return edit;
+}
+
+}  // namespace
+
+Task<Result<JobOutput>> RunTableMerge(JobEnvironment environment, CompactionPlan plan,
+                                      std::shared_ptr<const Version> base, SnapshotList snapshots) {
+  Check(plan.kind == MergeKind::kTableMerge, "a table merge was asked to run another kind of plan");
+  Result<MergeSources> sources = SourcesOf(plan);
+  if (!sources.ok()) {
+    co_return sources.error();
+  }
+  sources->space.options = environment.shape.OptionsOf(plan.output_level);
+  sources->space.table_bytes = plan.output_table_bytes;
+  uint64_t grandparent_bytes = 0;
+  for (const std::shared_ptr<const LiveTable>& grandparent : plan.grandparents) {
+    grandparent_bytes += grandparent->valid_bytes();
+  }
+  sources->space.further_cuts = grandparent_bytes / std::max<uint64_t>(plan.grandparent_bytes_max, 1);
+  Result<SpaceReservation> reservation =
+      environment.allocator.Reserve(OutputSpaceMax(sources->space), SpaceClass::kInternal);
+  if (!reservation.ok()) {
+    co_return reservation.error();
+  }
+
+  TableOutputOptions options;
+  options.level = plan.output_level;
+  options.table_bytes = plan.output_table_bytes;
+  options.grandparents = plan.grandparents;
+  options.grandparent_bytes_max = plan.grandparent_bytes_max;
+  TableOutput output(environment, *reservation, std::move(options));
+  OlderData older(std::move(base), plan.output_level, sources->ids);
+  MergeRules rules(std::move(snapshots), &older);
+  const bool from_level0 = !plan.inputs.empty() && plan.inputs.front().place.level == 0;
+  MergeObserver* const observer = from_level0 ? environment.observer : nullptr;
+  JobOutput made;
+  made.edit = RemovalsOf(plan);
+  made.statistics = sources->statistics;
+  const std::unique_ptr<InternalIterator> records = OpenSources(environment.table, *sources);
+  Status merged = co_await MergeRecords(environment, *records, rules, observer, output, made.statistics);
+  if (!merged.ok()) {
+    co_await output.Abandon();
+    co_return merged.error();
+  }
+  Result<std::vector<TableView>> tables = co_await output.Finish();
+  if (!tables.ok()) {
+    co_return tables.error();
+  }
+  for (TableView& table : *tables) {
+    made.statistics.written_bytes += table.used_bytes;
+    made.statistics.tables_out += 1;
+    made.edit.AddTable({plan.output_level, Part::kTree}, std::move(table));
+  }
+  co_return made;
+}
+
+VersionEdit TrivialMoveEdit(const CompactionPlan& plan) {
+  Check(plan.kind == MergeKind::kTrivialMove && plan.inputs.size() == 1, "not a trivial move");
+  VersionEdit edit = RemovalsOf(plan);
+  edit.AddTable({plan.output_level, Part::kTree}, plan.inputs.front().table->view());
+  return edit;
+}
+
+}  // namespace varve

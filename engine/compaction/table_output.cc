@@ -1,0 +1,96 @@
+#include "engine/compaction/table_output.h"
+
+#include <utility>
+
+namespace varve {
+
+namespace {
+
+// Where a grandparent ends, a table may end a little early: then the next merge of that table does not
+// rewrite a grandparent for a sliver of it. Grandparents are about a ratio's fraction of a table apart, so
+// the wait is short.
+constexpr uint64_t kEarlyCutPercent = 90;
+
+}  // namespace
+
+TableOutput::TableOutput(const JobEnvironment& environment, SpaceReservation& reservation,
+                         TableOutputOptions options)
+    : environment_(environment), options_(std::move(options)), source_(environment.allocator, reservation) {
+}
+
+bool TableOutput::NeedsCut(std::string_view user_key) {
+  bool at_boundary = false;
+  while (grandparent_ < options_.grandparents.size() &&
+         options_.grandparents[grandparent_]->largest_key() < user_key) {
+    overlapped_bytes_ += options_.grandparents[grandparent_]->valid_bytes();
+    at_boundary = true;
+    ++grandparent_;
+  }
+  if (builder_ == nullptr) {
+    overlapped_bytes_ = 0;
+    return false;
+  }
+  if (options_.table_bytes == 0 || !builder_->CanCutBefore(user_key)) {
+    return false;
+  }
+  const uint64_t bytes = builder_->EstimatedBytes();
+  const bool overlaps_much = at_boundary && overlapped_bytes_ > options_.grandparent_bytes_max;
+  const bool early = at_boundary && bytes >= options_.table_bytes / 100 * kEarlyCutPercent;
+  return bytes >= options_.table_bytes || overlaps_much || early;
+}
+
+void TableOutput::Add(std::string_view internal_key, std::string_view value) {
+  if (builder_ == nullptr) {
+    TableBuilderOptions options;
+    options.id = environment_.new_table_id();
+    options.segment = environment_.shape.OptionsOf(options_.level);
+    options.purpose = options_.purpose;
+    if (options_.table_bytes > 0) {
+      options.expected_bytes = options_.table_bytes;
+    }
+    builder_ = std::make_unique<TableBuilder>(environment_.table, source_, options);
+  }
+  builder_->Add(internal_key, value);
+}
+
+Task<Status> TableOutput::Cut() {
+  Result<TableView> view = co_await builder_->Finish();
+  builder_.reset();
+  overlapped_bytes_ = 0;
+  if (!view.ok()) {
+    co_return view.error();
+  }
+  finished_.push_back(std::move(view).value());
+  co_return OkStatus();
+}
+
+Task<Result<std::vector<TableView>>> TableOutput::Finish() {
+  Status status;
+  if (builder_ != nullptr) {
+    status = co_await Cut();
+  }
+  if (status.ok() && !finished_.empty()) {
+    // Once for all tables: they are durable before anybody hears of them.
+    status = co_await environment_.table.device.Flush(options_.purpose);
+  }
+  if (!status.ok()) {
+    co_await Abandon();
+    co_return status.error();
+  }
+  co_return std::exchange(finished_, {});
+}
+
+Task<void> TableOutput::Abandon() {
+  if (builder_ != nullptr) {
+    co_await builder_->Abandon();
+    builder_.reset();
+  }
+  for (const TableView& view : finished_) {
+    for (const TableExtent& part : view.extents) {
+      source_.GiveBack(part.extent);
+    }
+  }
+  finished_.clear();
+}
+
+}  // namespace varve

@@ -1,0 +1,59 @@
+// TableOutput: a stream of records in key order becomes tables of one level, cut at the right places.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "engine/base/result.h"
+#include "engine/compaction/job_environment.h"
+#include "engine/ring/task.h"
+#include "engine/space/extent_allocator.h"
+#include "engine/table/extent_source.h"
+#include "engine/table/table_builder.h"
+
+namespace varve {
+
+struct TableOutputOptions {
+  uint32_t level = 0;
+  IoPurpose purpose = IoPurpose::kCompaction;
+  // 0: one table, however large.
+  uint64_t table_bytes = 0;
+  // See CompactionPlan.
+  std::vector<std::shared_ptr<const LiveTable>> grandparents;
+  uint64_t grandparent_bytes_max = 0;
+};
+
+// Used by one coroutine. Ends with Finish or Abandon, whatever failed before.
+class TableOutput {
+ public:
+  // All must outlive it.
+  TableOutput(const JobEnvironment& environment, SpaceReservation& reservation, TableOutputOptions options);
+
+  // For each record in internal-key order: CutBefore where NeedsCut says so, then Add, then Drain where
+  // WantsDrain says so. After an error: Abandon.
+  bool NeedsCut(std::string_view user_key);
+  Task<Status> Cut();
+  void Add(std::string_view internal_key, std::string_view value);
+  bool WantsDrain() const { return builder_ != nullptr && builder_->WantsDrain(); }
+  Task<Status> Drain() { return builder_->Drain(); }
+
+  // Ends the last table and makes all of them durable. In key order; none where nothing was added.
+  Task<Result<std::vector<TableView>>> Finish();
+  // Gives all space back.
+  Task<void> Abandon();
+
+ private:
+  const JobEnvironment& environment_;
+  TableOutputOptions options_;
+  ReservedExtents source_;
+  std::unique_ptr<TableBuilder> builder_;
+  std::vector<TableView> finished_;
+  // The first grandparent that does not end before the last key asked about, and how many bytes of those
+  // before it the open table overlaps.
+  size_t grandparent_ = 0;
+  uint64_t overlapped_bytes_ = 0;
+};
+
+}  // namespace varve
