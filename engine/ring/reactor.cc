@@ -85,6 +85,7 @@ void IoAwaiter::await_suspend(std::coroutine_handle<> self) {
   io_uring_sqe* sqe = reactor_.Prepare(this);
   io_uring_prep_rw(request_.opcode, sqe, request_.fd, request_.address, request_.length, request_.offset);
   sqe->rw_flags = static_cast<int>(request_.operation_flags);
+  sqe->addr3 = request_.address3;
 }
 
 void IoAwaiter::OnComplete(int32_t result, uint32_t) {
@@ -225,7 +226,7 @@ void Reactor::Turn() {
   if (io_uring_cq_ready(ring_.get()) > 0 || !stashed_.empty()) {
     HandleCompletions();
   } else if (!had_work) {
-    Sleep();
+    WaitForWork();
   }
 }
 
@@ -288,7 +289,7 @@ bool Reactor::Spin() {
   return false;
 }
 
-void Reactor::Sleep() {
+void Reactor::WaitForWork() {
   if (options_.spin_nanos > 0 && Spin()) {
     ++counters_.spins;
     return;

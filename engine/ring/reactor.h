@@ -65,6 +65,7 @@ class IoAwaiter final : public Completion {
     uint32_t length = 0;
     uint64_t offset = 0;
     uint32_t operation_flags = 0;
+    uint64_t address3 = 0;
   };
 
   IoAwaiter(Reactor& reactor, const Request& request) : reactor_(reactor), request_(request) {}
@@ -164,7 +165,7 @@ class Reactor final : public Executor {
   void Turn();
   void ResumeReady();
   void HandleCompletions();
-  void Sleep();
+  void WaitForWork();
   // True when there is something to do.
   bool Spin();
   bool KernelWantsIn() const;

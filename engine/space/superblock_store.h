@@ -48,7 +48,7 @@ class SuperblockStore {
     std::optional<Result<Superblock>> read;
   };
 
-  Task<Status> ReadCopy(uint32_t copy, DeviceOffset offset, std::optional<Result<Superblock>>& into);
+  Task<void> ReadCopy(uint32_t copy, DeviceOffset offset, std::optional<Result<Superblock>>& into);
   Task<Status> WriteCopy(uint32_t copy, const Superblock& superblock);
   Error NothingFound(const std::array<Copy, kSuperblockCopies>& copies) const;
   Status Adopt(const Superblock& chosen);

@@ -1,0 +1,14 @@
+// Who holds a device or an image file, for messages: as far as /proc tells, which depends on the caller's
+// rights.
+#pragma once
+
+#include <sys/stat.h>
+
+#include <string>
+
+namespace varve {
+
+// "mounted on /mnt", "held by varve (process 1234)", or empty when nothing is found. Blocks: walks /proc.
+std::string DescribeHolder(const struct stat& device);
+
+}  // namespace varve
