@@ -140,7 +140,7 @@ Result<Superblock> FormatDevice(OpenedDevice& opened, const MkfsArguments& argum
   options.label = arguments.label;
   options.parameters.data_block_bytes = arguments.data_block_bytes;
   options.uuid = MakeUuid(random.Next(), random.Next());
-  return opened.Run(FormatStore(opened.device(), opened.clock(), opened.logger(), options));
+  return opened.Run(FormatStore(opened.device(), opened.clock(), options));
 }
 
 // Opens the new store once, to make the root directory, which belongs to whoever made the store.

@@ -8,13 +8,12 @@
 #include "engine/space/foreign_content.h"
 #include "engine/space/layout.h"
 #include "engine/space/superblock_store.h"
+#include "engine/version/manifest_writer.h"
 #include "engine/version/version_edit.h"
-#include "engine/version/version_set.h"
 
 namespace varve {
 
-Task<Result<Superblock>> FormatStore(BlockDevice& device, const Clock& clock, Logger& logger,
-                                     FormatStoreOptions options) {
+Task<Result<Superblock>> FormatStore(BlockDevice& device, const Clock& clock, FormatStoreOptions options) {
   if (options.label.size() > superblock_format::kLabelBytesMax ||
       options.label.find('\0') != std::string::npos) {
     co_return InvalidArgument(
@@ -29,6 +28,15 @@ Task<Result<Superblock>> FormatStore(BlockDevice& device, const Clock& clock, Lo
     co_return wiped.error();
   }
 
+  // Nothing is taken but what the manifest takes, so no share need be kept for anybody.
+  ExtentAllocator allocator(layout.value(), 0);
+  VersionEdit empty_store;
+  Result<ManifestLocation> manifest =
+      co_await CreateManifest(device, allocator, options.uuid, std::move(empty_store));
+  if (!manifest.ok()) {
+    co_return manifest.error();
+  }
+
   Superblock superblock;
   superblock.uuid = options.uuid;
   superblock.label = std::move(options.label);
@@ -36,20 +44,11 @@ Task<Result<Superblock>> FormatStore(BlockDevice& device, const Clock& clock, Lo
   superblock.sector_bytes = device.sector_bytes();
   superblock.created_wall_nanos = clock.WallNanos();
   superblock.parameters = options.parameters;
+  superblock.manifest = std::move(manifest).value();
   SuperblockStore superblocks(device);
-  const Status formatted = co_await superblocks.Format(superblock);
+  const Status formatted = co_await superblocks.Format(std::move(superblock));
   if (!formatted.ok()) {
     co_return formatted.error();
-  }
-
-  // Nothing is taken but what the manifest takes, so no share need be kept for anybody.
-  ExtentAllocator allocator(layout.value(), 0);
-  const VersionSetEnvironment environment{
-      .device = device, .allocator = allocator, .superblocks = superblocks, .logger = logger};
-  VersionEdit empty_store;
-  const Status created = co_await VersionSet::Create(environment, std::move(empty_store));
-  if (!created.ok()) {
-    co_return created.error();
   }
   co_return superblocks.current();
 }

@@ -4,7 +4,6 @@
 #include <string>
 
 #include "engine/base/clock.h"
-#include "engine/base/logger.h"
 #include "engine/base/result.h"
 #include "engine/device/block_device.h"
 #include "engine/ring/task.h"
@@ -20,8 +19,7 @@ struct FormatStoreOptions {
 
 // Whatever the device held is lost, foreign signatures included; asking first is the caller's. Afterwards
 // OpenStore finds an empty store. Errors: kInvalidArgument (the label; a device too small or too large),
-// kDeviceError. `device`, `clock` and `logger` must outlive the Task.
-Task<Result<Superblock>> FormatStore(BlockDevice& device, const Clock& clock, Logger& logger,
-                                     FormatStoreOptions options);
+// kDeviceError. `device` and `clock` must outlive the Task.
+Task<Result<Superblock>> FormatStore(BlockDevice& device, const Clock& clock, FormatStoreOptions options);
 
 }  // namespace varve
