@@ -1,0 +1,227 @@
+#include "fs/content/content.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "engine/base/units.h"
+#include "engine/ring/when_all.h"
+#include "fs/namespace/namespace_format.h"
+
+namespace varve {
+
+namespace {
+
+// Copies the part of a stored chunk that begins at `skip` into `into`; what is not stored is zero.
+Status CopyChunk(std::string_view stored, uint64_t skip, std::span<char> into, uint32_t chunk_bytes) {
+  if (stored.size() > chunk_bytes) {
+    return Corruption("a chunk is longer than chunks are");
+  }
+  const size_t have = skip < stored.size() ? std::min<size_t>(stored.size() - skip, into.size()) : 0;
+  if (have > 0) {
+    std::memcpy(into.data(), stored.data() + skip, have);
+  }
+  std::memset(into.data() + have, 0, into.size() - have);
+  return {};
+}
+
+}  // namespace
+
+uint64_t Content::BlocksOf(const Inode& inode) const {
+  if (!inode.is_regular()) {
+    return 0;
+  }
+  const uint64_t bytes =
+      HasHoles(inode) && inode.chunked ? inode.chunk_count * format_.chunk_bytes : inode.size;
+  return CeilDiv(std::min(bytes, inode.size), 512);
+}
+
+std::optional<Result<size_t>> Content::TryRead(const Inode& inode, std::string_view content, uint64_t offset,
+                                               std::span<char> into) const {
+  if (offset >= inode.size || into.empty()) {
+    return size_t{0};
+  }
+  const size_t length = std::min<uint64_t>(into.size(), inode.size - offset);
+  if (!inode.chunked) {
+    std::memcpy(into.data(), content.data() + offset, length);
+    return length;
+  }
+  const uint64_t chunk_bytes = format_.chunk_bytes;
+  for (size_t done = 0; done < length;) {
+    const uint64_t at = offset + done;
+    const uint64_t skip = at % chunk_bytes;
+    const size_t piece = std::min<uint64_t>(length - done, chunk_bytes - skip);
+    const std::optional<Store::Lookup> found =
+        store_.TryGet(NamespaceKey::Chunk(inode.number, ChunkOf(at)), ReadOptions());
+    if (!found) {
+      return std::nullopt;
+    }
+    if (!found->ok()) {
+      return found->error();
+    }
+    const std::string_view stored = **found ? (**found)->bytes() : std::string_view();
+    const Status copied = CopyChunk(stored, skip, into.subspan(done, piece), format_.chunk_bytes);
+    if (!copied.ok()) {
+      return copied.error();
+    }
+    done += piece;
+  }
+  return length;
+}
+
+Task<Status> Content::ReadChunk(InodeNumber inode, uint64_t index, uint64_t skip, std::span<char> into,
+                                ReadOptions options) const {
+  const NamespaceKey key = NamespaceKey::Chunk(inode, index);
+  Store::Lookup found = co_await store_.Get(key, options);
+  if (!found.ok()) {
+    co_return found.error();
+  }
+  const std::string_view stored = *found ? (*found)->bytes() : std::string_view();
+  co_return CopyChunk(stored, skip, into, format_.chunk_bytes);
+}
+
+Task<Result<size_t>> Content::Read(const Inode& inode, std::string_view content, uint64_t offset,
+                                   std::span<char> into, ReadOptions options) const {
+  if (offset >= inode.size || into.empty()) {
+    co_return size_t{0};
+  }
+  const size_t length = std::min<uint64_t>(into.size(), inode.size - offset);
+  if (!inode.chunked) {
+    std::memcpy(into.data(), content.data() + offset, length);
+    co_return length;
+  }
+  std::vector<Task<Status>> misses;
+  const uint64_t chunk_bytes = format_.chunk_bytes;
+  for (size_t done = 0; done < length;) {
+    const uint64_t at = offset + done;
+    const uint64_t skip = at % chunk_bytes;
+    const size_t piece = std::min<uint64_t>(length - done, chunk_bytes - skip);
+    const std::span<char> part = into.subspan(done, piece);
+    const NamespaceKey key = NamespaceKey::Chunk(inode.number, ChunkOf(at));
+    const std::optional<Store::Lookup> found = store_.TryGet(key, options);
+    if (!found) {
+      misses.push_back(ReadChunk(inode.number, ChunkOf(at), skip, part, options));
+    } else if (!found->ok()) {
+      co_return found->error();
+    } else {
+      const std::string_view stored = **found ? (**found)->bytes() : std::string_view();
+      Status copied = CopyChunk(stored, skip, part, format_.chunk_bytes);
+      if (!copied.ok()) {
+        co_return copied.error();
+      }
+    }
+    done += piece;
+  }
+  if (misses.size() == 1) {
+    Status read = co_await std::move(misses[0]);
+    if (!read.ok()) {
+      co_return read.error();
+    }
+  } else if (!misses.empty()) {
+    Status read = co_await WhenAllOk(std::move(misses));
+    if (!read.ok()) {
+      co_return read.error();
+    }
+  }
+  co_return length;
+}
+
+Task<Status> Content::LoadChunk(InodeNumber inode, uint64_t index, std::string& chunk) const {
+  chunk.clear();
+  const NamespaceKey key = NamespaceKey::Chunk(inode, index);
+  std::optional<Store::Lookup> found = store_.TryGet(key, ReadOptions());
+  if (!found) {
+    Store::Lookup loaded = co_await store_.Get(key, ReadOptions());
+    found.emplace(std::move(loaded));
+  }
+  if (!found->ok()) {
+    co_return found->error();
+  }
+  if (**found) {
+    const std::string_view stored = (**found)->bytes();
+    if (stored.size() > format_.chunk_bytes) {
+      co_return Corruption("a chunk is longer than chunks are");
+    }
+    chunk.assign(stored);
+  }
+  co_return Status();
+}
+
+Task<Result<bool>> Content::ChunkExists(InodeNumber inode, uint64_t index) const {
+  std::string chunk;
+  Status loaded = co_await LoadChunk(inode, index, chunk);
+  if (!loaded.ok()) {
+    co_return loaded.error();
+  }
+  co_return !chunk.empty();
+}
+
+Task<Result<uint64_t>> Content::ScanChunks(InodeNumber inode, uint64_t from, uint64_t end, uint64_t limit,
+                                           std::vector<uint64_t>* found) const {
+  const NamespaceKey lower = NamespaceKey::Chunk(inode, from);
+  const NamespaceKey upper = NamespaceKey::Chunk(inode, end);
+  std::unique_ptr<StoreIterator> chunks = store_.NewIterator(lower, upper, ReadOptions());
+  uint64_t count = 0;
+  if (chunks->Seek(lower) == Step::kNeedsIo) {
+    co_await chunks->Load();
+  }
+  while (chunks->Valid() && count < limit) {
+    const std::optional<ParsedKey> key = ParseNamespaceKey(chunks->key());
+    if (!key) {
+      co_return Corruption("a chunk's key does not decode");
+    }
+    ++count;
+    if (found != nullptr) {
+      found->push_back(key->chunk_index);
+    }
+    if (chunks->Next() == Step::kNeedsIo) {
+      co_await chunks->Load();
+    }
+  }
+  Status ended = chunks->status();
+  if (!ended.ok()) {
+    co_return ended.error();
+  }
+  co_return count;
+}
+
+Task<Result<uint64_t>> Content::Seek(const Inode& inode, uint64_t offset, SeekFor what) const {
+  if (offset >= inode.size) {
+    co_return Error(ErrorCode::kNoData, "beyond the end of the file");
+  }
+  if (!inode.chunked || !HasHoles(inode)) {
+    co_return what == SeekFor::kData ? offset : inode.size;
+  }
+  const NamespaceKey lower = NamespaceKey::Chunk(inode.number, ChunkOf(offset));
+  const NamespaceKey upper = NamespaceKey::Chunk(inode.number, ChunksIn(inode.size));
+  std::unique_ptr<StoreIterator> chunks = store_.NewIterator(lower, upper, ReadOptions());
+  uint64_t expected = ChunkOf(offset);
+  if (chunks->Seek(lower) == Step::kNeedsIo) {
+    co_await chunks->Load();
+  }
+  while (chunks->Valid()) {
+    const std::optional<ParsedKey> key = ParseNamespaceKey(chunks->key());
+    if (!key) {
+      co_return Corruption("a chunk's key does not decode");
+    }
+    if (what == SeekFor::kData) {
+      co_return std::max(offset, key->chunk_index * format_.chunk_bytes);
+    }
+    if (key->chunk_index != expected) {
+      break;
+    }
+    ++expected;
+    if (chunks->Next() == Step::kNeedsIo) {
+      co_await chunks->Load();
+    }
+  }
+  Status ended = chunks->status();
+  if (!ended.ok()) {
+    co_return ended.error();
+  }
+  if (what == SeekFor::kData) {
+    co_return Error(ErrorCode::kNoData, "only a hole up to the end of the file");
+  }
+  co_return std::min(inode.size, std::max(offset, expected * format_.chunk_bytes));
+}
+
+}  // namespace varve

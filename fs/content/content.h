@@ -1,0 +1,105 @@
+// The bytes of regular files: inline in the inode's record while they are few, else in chunk records.
+//
+// A file is chunked or inline. In a chunked file chunk i holds the bytes from i * chunk_bytes on; a missing
+// chunk is a hole, and a chunk shorter than chunk_bytes ends in zeros that are not stored. Chunks at or
+// beyond the end of the file do not exist, except those that a truncation in progress has left behind
+// (PendingTruncations keeps them unread). inode.chunk_count is exact: as long as it says that there are no
+// holes, nobody has to ask whether a chunk exists.
+//
+// The Stage… calls change a FileImage in memory and add chunk records to a batch; the caller adds the inode's
+// record and writes the batch. They may wait for chunks that are overwritten in part. The caller holds the
+// inode's lock.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/base/result.h"
+#include "engine/base/units.h"
+#include "engine/ring/task.h"
+#include "engine/store/store.h"
+#include "fs/namespace/inode.h"
+
+namespace varve {
+
+// A regular file's inode and, unless it is chunked, its bytes.
+struct FileImage {
+  Inode inode;
+  std::string content;
+};
+
+// Where the zeros and the bytes are, for lseek.
+enum class SeekFor : uint8_t { kData, kHole };
+
+// What a truncation leaves to be deleted later: chunks from `from` up to, not including, `end`. Empty:
+// nothing.
+struct StaleChunks {
+  uint64_t from = 0;
+  uint64_t end = 0;
+  bool empty() const { return from >= end; }
+};
+
+// Any thread; one caller at a time an inode for the Stage… calls.
+class Content {
+ public:
+  // Deletions in one batch: the key and its overhead take some 20 bytes each, a small part of the largest
+  // batch; and what a truncation deletes at once before it leaves the rest to the background.
+  static constexpr uint64_t kDeletesPerBatch = 512;
+  // StagePunch takes at most so many chunks at a time: two may have to be rewritten, the others are deleted.
+  static constexpr uint64_t kPunchChunksMax = 512;
+
+  Content(Store& store, FormatParameters format) : store_(store), format_(format) {}
+
+  const FormatParameters& format() const { return format_; }
+  uint64_t ChunkOf(uint64_t offset) const { return offset / format_.chunk_bytes; }
+  // How many chunks a file of `size` bytes spans.
+  uint64_t ChunksIn(uint64_t size) const { return CeilDiv(size, format_.chunk_bytes); }
+  // st_blocks: 512-byte blocks that hold bytes.
+  uint64_t BlocksOf(const Inode& inode) const;
+
+  // Bytes from `offset` into `into`, up to the end of the file. `content` is the inline content, if any.
+  std::optional<Result<size_t>> TryRead(const Inode& inode, std::string_view content, uint64_t offset,
+                                        std::span<char> into) const;
+  // The same, with all chunks that miss asked for at once. What is named must outlive the Task.
+  Task<Result<size_t>> Read(const Inode& inode, std::string_view content, uint64_t offset,
+                            std::span<char> into, ReadOptions options) const;
+
+  // Precondition: offset + data.size() is at most the largest file, data at most 1 MiB.
+  Task<Status> StageWrite(FileImage& file, uint64_t offset, std::string_view data, WriteBatch& batch) const;
+  // Sets the size. What must be deleted beyond what fits in the batch is in `stale`.
+  Task<Status> StageTruncate(FileImage& file, uint64_t size, WriteBatch& batch, StaleChunks& stale) const;
+  // Makes [from, to) a hole, as far as the file reaches. Precondition: it touches at most kPunchChunksMax
+  // chunks, or the file is inline.
+  Task<Status> StagePunch(FileImage& file, uint64_t from, uint64_t to, WriteBatch& batch) const;
+
+  // The first byte of data, or of a hole (the end of the file is one), at or after `offset`. kNoData when
+  // there is none.
+  Task<Result<uint64_t>> Seek(const Inode& inode, uint64_t offset, SeekFor what) const;
+
+ private:
+  // Fills `chunk` with the stored bytes of one chunk; empty when there is none.
+  Task<Status> LoadChunk(InodeNumber inode, uint64_t index, std::string& chunk) const;
+  Task<Status> ReadChunk(InodeNumber inode, uint64_t index, uint64_t skip, std::span<char> into,
+                         ReadOptions options) const;
+  Task<Result<bool>> ChunkExists(InodeNumber inode, uint64_t index) const;
+  Task<Status> StageChunkedWrite(FileImage& file, uint64_t offset, std::string_view data,
+                                 WriteBatch& batch) const;
+  // Puts the inline content into chunks, except those in [except_from, except_end), which the caller puts;
+  // the inode is chunked afterwards, and the content is left to the caller.
+  void StageConversion(FileImage& file, WriteBatch& batch, uint64_t except_from, uint64_t except_end) const;
+  Task<Status> StageShrink(FileImage& file, uint64_t size, WriteBatch& batch, StaleChunks& stale) const;
+  // How many chunks exist in [from, end), counting up to `limit`; their indexes go to `found` unless that is
+  // nullptr.
+  Task<Result<uint64_t>> ScanChunks(InodeNumber inode, uint64_t from, uint64_t end, uint64_t limit,
+                                    std::vector<uint64_t>* found) const;
+  bool HasHoles(const Inode& inode) const { return inode.chunk_count < ChunksIn(inode.size); }
+
+  Store& store_;
+  const FormatParameters format_;
+};
+
+}  // namespace varve
