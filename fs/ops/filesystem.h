@@ -175,6 +175,8 @@ class FileSystem {
                                        Caller caller);
   // kPermission for a directory, kTooManyLinks beyond kLinksMax.
   Task<Result<Attributes>> Link(InodeNumber inode, InodeNumber parent, std::string_view name);
+  // Gives a file that has none the name, in place of whatever file had it.
+  Task<Status> Replace(InodeNumber inode, InodeNumber parent, std::string_view name);
   // A file without a name (O_TMPFILE), which Link may give one. Counts a lookup.
   Task<Result<Attributes>> MakeTemporary(InodeNumber parent, uint32_t mode, Caller caller);
   Task<Status> Unlink(InodeNumber parent, std::string_view name);
@@ -227,6 +229,7 @@ class FileSystem {
 
  private:
   explicit FileSystem(std::unique_ptr<FileSystemCore> core);
+  Task<Status> List(DirectoryHandle handle, uint64_t offset, DirectorySink& sink, bool plus);
 
   std::unique_ptr<FileSystemCore> core_;
 };

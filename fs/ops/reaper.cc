@@ -1,0 +1,317 @@
+#include "fs/ops/reaper.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "engine/base/check.h"
+#include "fs/namespace/namespace_format.h"
+
+namespace varve {
+
+namespace {
+
+// Waiting for the background is rare (unmount, tests): asking now and then is enough.
+constexpr uint64_t kPollNanos = 100'000;
+
+}  // namespace
+
+Reaper::Reaper(Store& store, Logger& logger, Executor& background, InodeLocks& locks, const NodeTable& nodes)
+    : store_(store), logger_(logger), background_(background), locks_(locks), nodes_(nodes) {
+}
+
+Reaper::~Reaper() {
+  Check(!running_, "a filesystem was destroyed before it was unmounted");
+}
+
+void Reaper::Enqueue(InodeNumber inode) {
+  Push(Work{inode, 0});
+}
+
+void Reaper::Push(Work work) {
+  {
+    const std::lock_guard lock(mutex_);
+    queue_.push_back(work);
+    if (running_ || stopping_) {
+      return;
+    }
+    running_ = true;
+  }
+  Run();
+}
+
+std::optional<Reaper::Work> Reaper::Pop() {
+  const std::lock_guard lock(mutex_);
+  if (queue_.empty() || stopping_) {
+    running_ = false;
+    return std::nullopt;
+  }
+  const Work work = queue_.front();
+  queue_.pop_front();
+  return work;
+}
+
+task_internal::Detached Reaper::Run() {
+  co_await background_.Switch();
+  while (true) {
+    std::optional<Work> work = Pop();
+    if (!work) {
+      // Nothing of this may be touched any more: whoever waits for the end may destroy it now.
+      co_return;
+    }
+    Result<bool> again = co_await DoBatch(*work);
+    if (!again.ok()) {
+      logger_.Log(LogLevel::kWarning,
+                  "removing what is left of a file failed, the next mount tries again: " + again.ToString());
+      const std::lock_guard lock(mutex_);
+      failure_ = again.status();
+    } else if (*again) {
+      const std::lock_guard lock(mutex_);
+      queue_.push_front(*work);
+    }
+    co_await background_.Yield();
+  }
+}
+
+bool Reaper::HasStaleChunks(InodeNumber inode) const {
+  return stale_files_.load(std::memory_order_acquire) > 0 && FindStale(inode).has_value();
+}
+
+std::optional<Reaper::Stale> Reaper::FindStale(InodeNumber inode) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = stale_.find(inode.value);
+  return found == stale_.end() ? std::nullopt : std::optional(found->second);
+}
+
+void Reaper::SetStale(InodeNumber inode, Stale stale) {
+  const std::lock_guard lock(mutex_);
+  if (stale.chunks.empty()) {
+    stale_.erase(inode.value);
+  } else {
+    stale_[inode.value] = stale;
+  }
+  stale_files_.store(stale_.size(), std::memory_order_release);
+}
+
+void Reaper::StageStale(InodeNumber inode, bool is_orphan, StaleChunks stale, WriteBatch& batch) const {
+  if (const std::optional<Stale> old = FindStale(inode)) {
+    stale.end = std::max(stale.end, old->chunks.end);
+  }
+  if (!is_orphan && !stale.empty()) {
+    std::string value;
+    AppendOrphanTruncation(value, stale.from, stale.end);
+    batch.Put(NamespaceKey::Orphan(inode), value);
+  }
+}
+
+void Reaper::AddStale(InodeNumber inode, bool is_orphan, StaleChunks stale) {
+  if (const std::optional<Stale> old = FindStale(inode)) {
+    stale.end = std::max(stale.end, old->chunks.end);
+  }
+  SetStale(inode, Stale{stale, is_orphan});
+  Push(Work{inode, 0});
+}
+
+void Reaper::MarkOrphaned(InodeNumber inode) {
+  if (std::optional<Stale> stale = FindStale(inode)) {
+    stale->is_orphan = true;
+    SetStale(inode, *stale);
+  }
+}
+
+Task<Status> Reaper::RemoveStale(InodeNumber inode, uint64_t below) {
+  while (std::optional<Stale> stale = FindStale(inode)) {
+    if (stale->chunks.from >= below) {
+      break;
+    }
+    WriteBatch batch;
+    batch.MarkFreesSpace();
+    Status staged = co_await StageChunkDeletes(inode, stale->chunks.from, stale->chunks.end, batch);
+    if (!staged.ok()) {
+      co_return staged;
+    }
+    if (!stale->is_orphan) {
+      if (stale->chunks.empty()) {
+        batch.Delete(NamespaceKey::Orphan(inode));
+      } else {
+        std::string value;
+        AppendOrphanTruncation(value, stale->chunks.from, stale->chunks.end);
+        batch.Put(NamespaceKey::Orphan(inode), value);
+      }
+    }
+    Status written = co_await Write(batch);
+    if (!written.ok()) {
+      co_return written;
+    }
+    SetStale(inode, *stale);
+  }
+  co_return Status();
+}
+
+Task<Status> Reaper::StageChunkDeletes(InodeNumber inode, uint64_t& from, uint64_t end,
+                                       WriteBatch& batch) const {
+  const NamespaceKey lower = NamespaceKey::Chunk(inode, from);
+  const NamespaceKey upper =
+      end == UINT64_MAX ? NamespaceKey::End(NamespaceKind::kChunk, inode) : NamespaceKey::Chunk(inode, end);
+  const std::unique_ptr<StoreIterator> chunks = store_.NewIterator(lower, upper, ReadOptions());
+  if (chunks->Seek(lower) == Step::kNeedsIo) {
+    co_await chunks->Load();
+  }
+  for (uint64_t deleted = 0; deleted < Content::kDeletesPerBatch; ++deleted) {
+    if (!chunks->Valid()) {
+      from = end;
+      co_return chunks->status();
+    }
+    const std::optional<ParsedKey> key = ParseNamespaceKey(chunks->key());
+    if (!key) {
+      co_return Corruption("a chunk's key does not decode");
+    }
+    batch.Delete(chunks->key());
+    from = key->chunk_index + 1;
+    if (chunks->Next() == Step::kNeedsIo) {
+      co_await chunks->Load();
+    }
+  }
+  co_return Status();
+}
+
+Task<Result<bool>> Reaper::StageXattrDeletes(InodeNumber inode, WriteBatch& batch) const {
+  const NamespaceKey lower = NamespaceKey::Prefix(NamespaceKind::kXattr, inode);
+  const NamespaceKey upper = NamespaceKey::End(NamespaceKind::kXattr, inode);
+  const std::unique_ptr<StoreIterator> xattrs = store_.NewIterator(lower, upper, ReadOptions());
+  if (xattrs->Seek(lower) == Step::kNeedsIo) {
+    co_await xattrs->Load();
+  }
+  // All of them: the names that one inode may have fit in a batch.
+  bool any = false;
+  while (xattrs->Valid()) {
+    any = true;
+    batch.Delete(xattrs->key());
+    if (xattrs->Next() == Step::kNeedsIo) {
+      co_await xattrs->Load();
+    }
+  }
+  Status ended = xattrs->status();
+  if (!ended.ok()) {
+    co_return ended.error();
+  }
+  co_return any;
+}
+
+Task<Status> Reaper::Write(WriteBatch& batch) {
+  const uint32_t deletes = batch.count();
+  Status written = co_await store_.Write(batch, Durability::kInterval);
+  if (written.ok()) {
+    chunks_removed_.fetch_add(deletes, std::memory_order_relaxed);
+  }
+  co_return written;
+}
+
+Task<Result<bool>> Reaper::DoBatch(Work& work) {
+  const InodeLocks::Guard guard = co_await locks_.Lock(work.inode);
+  const std::optional<Stale> stale = FindStale(work.inode);
+  if (stale) {
+    // One batch and no more: a writer of this file may be waiting.
+    Status removed = co_await RemoveStale(work.inode, stale->chunks.from + 1);
+    if (!removed.ok()) {
+      co_return removed.error();
+    }
+    co_return true;
+  }
+  co_return co_await RemoveOrphanBatch(work);
+}
+
+Task<Result<bool>> Reaper::RemoveOrphanBatch(Work& work) {
+  const NamespaceKey key = NamespaceKey::Orphan(work.inode);
+  Store::Lookup found = co_await store_.Get(key, ReadOptions());
+  if (!found.ok()) {
+    co_return found.error();
+  }
+  // A truncation that is finished has no record any more; a file that is in use waits until it is forgotten.
+  if (!*found || nodes_.Contains(work.inode)) {
+    co_return false;
+  }
+  Result<OrphanRecord> orphan = DecodeOrphan((*found)->bytes());
+  if (!orphan.ok()) {
+    co_return orphan.error();
+  }
+  WriteBatch batch;
+  batch.MarkFreesSpace();
+  Status staged = co_await StageChunkDeletes(work.inode, work.from, UINT64_MAX, batch);
+  if (!staged.ok()) {
+    co_return staged.error();
+  }
+  const bool last = work.from == UINT64_MAX;
+  if (last) {
+    Result<bool> xattrs = co_await StageXattrDeletes(work.inode, batch);
+    if (!xattrs.ok()) {
+      co_return xattrs.error();
+    }
+    batch.Delete(key);
+  }
+  Status written = co_await Write(batch);
+  if (!written.ok()) {
+    co_return written.error();
+  }
+  co_return !last;
+}
+
+Task<Status> Reaper::Recover(bool start) {
+  const NamespaceKey lower = NamespaceKey::KindStart(static_cast<uint8_t>(NamespaceKind::kOrphan));
+  const NamespaceKey upper = NamespaceKey::KindStart(static_cast<uint8_t>(NamespaceKind::kOrphan) + 1);
+  const std::unique_ptr<StoreIterator> orphans = store_.NewIterator(lower, upper, ReadOptions());
+  if (orphans->Seek(lower) == Step::kNeedsIo) {
+    co_await orphans->Load();
+  }
+  while (orphans->Valid()) {
+    const std::optional<ParsedKey> key = ParseNamespaceKey(orphans->key());
+    const Result<OrphanRecord> orphan = DecodeOrphan(orphans->value());
+    if (!key || !orphan.ok()) {
+      // fsck reports it; its chunks stay, and nobody reads them.
+      logger_.Log(LogLevel::kWarning, "an orphan record does not decode and is left alone");
+    } else {
+      if (!orphan->file) {
+        SetStale(key->inode, Stale{{orphan->stale_from, orphan->stale_end}, false});
+      }
+      if (start) {
+        Push(Work{key->inode, 0});
+      }
+    }
+    if (orphans->Next() == Step::kNeedsIo) {
+      co_await orphans->Load();
+    }
+  }
+  co_return orphans->status();
+}
+
+Task<void> Reaper::Stop() {
+  while (true) {
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+      if (!running_) {
+        co_return;
+      }
+    }
+    co_await Executor::Current().Sleep(kPollNanos);
+  }
+}
+
+Task<Status> Reaper::Finish() {
+  while (true) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!running_) {
+        co_return std::exchange(failure_, Status());
+      }
+    }
+    co_await Executor::Current().Sleep(kPollNanos);
+  }
+}
+
+uint64_t Reaper::waiting() const {
+  const std::lock_guard lock(mutex_);
+  return queue_.size() + (running_ ? 1 : 0);
+}
+
+}  // namespace varve
