@@ -55,7 +55,7 @@ TEST(BatchRecordsTest, BytesCutOffAnywhereInsideARecordAreCorruption) {
 }
 
 TEST(BatchRecordsTest, ReservedKindsAreUnsupportedAndUnknownOnesCorruption) {
-  for (const char kind : {2, 3}) {
+  for (const char kind : {'\x02', '\x03'}) {
     BatchRecordReader reader(std::string_view(&kind, 1));
     EXPECT_FALSE(reader.Next());
     EXPECT_TRUE(reader.status().Is(ErrorCode::kUnsupported));
