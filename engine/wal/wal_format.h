@@ -22,7 +22,7 @@ namespace varve {
 uint64_t WalSegmentSeed(const Uuid& store_uuid, uint64_t segment_number);
 
 struct WalSegmentHeader {
-  static constexpr size_t kBytes = 72;
+  static constexpr size_t kBytes = 80;
 
   Uuid store_uuid{};
   uint64_t segment_number = 0;

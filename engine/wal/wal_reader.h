@@ -64,6 +64,43 @@ class WalReader {
   const WalEnd& end() const;
 
  private:
+  // Where the next group is looked for.
+  struct Place {
+    size_t segment = 0;  // in options_.segments
+    uint64_t position = 0;
+  };
+
+  Task<Result<std::optional<WalGroup>>> Find();
+  // The group with next_lsn_ if it is there and whole.
+  Task<Result<std::optional<WalGroup>>> GroupAt(Place place);
+  // The largest flushed LSN that a header names between `place` and the end of its epoch's segments.
+  Task<Result<Lsn>> FlushedLsnBeyond(Place place);
+  // `bytes` bytes of the segment from `place` on; nullopt when it ends before. Valid until the next call.
+  Task<Result<std::optional<std::string_view>>> Load(Place place, uint64_t bytes);
+
+  Result<std::optional<WalGroup>> Accept(const WalGroup& group, size_t segment);
+  Error Missing(std::string_view proof) const;
+  // The first segment of a newer epoch behind `segment`; the number of segments when there is none.
+  size_t NewerEpochBehind(size_t segment) const;
+  void End();
+
+  BlockDevice& device_;
+  const WalReaderOptions options_;
+  const uint32_t sector_bytes_;
+
+  Place place_;
+  Lsn first_lsn_;
+  Lsn next_lsn_;
+  // What the next group must begin with; disengaged at the first of the log and of an epoch.
+  std::optional<SequenceNumber> next_sequence_;
+  bool ended_ = false;
+  Status failure_;
+  WalEnd end_;
+
+  // A part of one segment.
+  AlignedBuffer window_;
+  Place window_place_;
+  uint64_t window_bytes_ = 0;
 };
 
 }  // namespace varve

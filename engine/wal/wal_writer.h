@@ -22,6 +22,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -122,7 +123,7 @@ class WalWriter {
   // tables, and takes them out of the manifest.
   struct Releasable {
     std::vector<WalSegment> segments;
-    Lsn log_start;  // the first LSN that stays
+    std::optional<Lsn> log_start;  // the first LSN that stays; only when there are any
   };
   Releasable ReleaseUpTo(SequenceNumber sequence);
 
@@ -181,12 +182,24 @@ class WalWriter {
     Waiter* first_ = nullptr;
     Waiter* last_ = nullptr;
   };
+  // One group open, the others sealed or under way: 8 MiB of address space, of which only what was used is
+  // resident.
+  static constexpr size_t kGroupsMax = 4;
+  // Room in front of a group for the segment header that may be written with it.
+  static constexpr size_t kFrontBytes = 4096;
+  // When nobody waits, write as soon as this much has come together, so that little is left for the moment
+  // when somebody does. Large enough for a device to be at its full rate.
+  static constexpr size_t kWriteOutBytes = 512 * kKiB;
+
   // What was decided under the mutex and is done after it is given back.
   struct Actions {
-    std::array<Group*, 4> writes{};
+    std::array<Group*, kGroupsMax> writes{};
     size_t writes_count = 0;
     bool fetch_segment = false;
     bool flush = false;
+    // What the flush makes durable.
+    Lsn flush_lsn;
+    SequenceNumber flush_sequence;
     WaitList wake;
   };
 
@@ -197,7 +210,7 @@ class WalWriter {
   void Advance(Actions& actions);
   void AdvanceRound();
   bool Place(Group& group, Actions& actions);
-  bool NeedSegment(Actions& actions);
+  void NeedSegment(Actions& actions);
   void MarkWritten(Lsn lsn);
   void RaiseDurable(Lsn lsn, SequenceNumber sequence);
   void Fail(const Error& error, std::string_view what, Actions& actions);
@@ -205,7 +218,7 @@ class WalWriter {
 
   // Without it. Last of all it wakes waiters, who may destroy this.
   void Perform(Actions& actions);
-  static void Prepare(Group& group, const WalWriterOptions& options, uint32_t sector_bytes);
+  std::span<const std::byte> Prepare(Group& group) const;
   Task<void> WriteGroup(Group* group);
   Task<void> FlushDevice(Lsn lsn, SequenceNumber sequence);
   Task<void> FetchSegment();
@@ -245,7 +258,6 @@ class WalWriter {
   std::optional<WalSegment> next_segment_;
   bool fetching_ = false;
   std::deque<WalClosedSegment> closed_;
-  Lsn log_start_;
 
   WaitList for_durability_;
   WaitList for_room_;

@@ -1,0 +1,225 @@
+#include "engine/wal/wal_reader.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "engine/base/check.h"
+
+namespace varve {
+
+namespace {
+
+// Holds the largest group, and lets a log of small groups be read in large pieces.
+constexpr uint64_t kWindowBytes = 4 * kMiB;
+static_assert(kWindowBytes >= kWalGroupBytesMax);
+
+}  // namespace
+
+WalReader::WalReader(BlockDevice& device, WalReaderOptions options)
+    : device_(device), options_(std::move(options)), sector_bytes_(device.sector_bytes()) {
+  next_lsn_ = std::max(options_.log_start, Lsn(1));
+  if (!options_.segments.empty()) {
+    next_lsn_ = std::max(next_lsn_, options_.segments.front().epoch_first_lsn);
+  }
+  first_lsn_ = next_lsn_;
+  place_ = {0, sector_bytes_};
+  end_.last_sequence = options_.tables_sequence;
+  for (const WalSegment& segment : options_.segments) {
+    end_.segments.push_back({segment, Lsn(0), SequenceNumber(0)});
+  }
+}
+
+Task<Result<std::optional<WalGroup>>> WalReader::Next() {
+  if (!failure_.ok()) {
+    co_return failure_.error();
+  }
+  if (ended_) {
+    co_return std::optional<WalGroup>();
+  }
+  Result<std::optional<WalGroup>> found = co_await Find();
+  if (!found.ok()) {
+    failure_ = found.error();
+  } else if (!found.value()) {
+    End();
+  }
+  co_return found;
+}
+
+const WalEnd& WalReader::end() const {
+  Check(ended_, "the end of a log that was not read to its end");
+  return end_;
+}
+
+Task<Result<std::optional<WalGroup>>> WalReader::Find() {
+  const std::vector<WalSegment>& segments = options_.segments;
+  if (segments.empty()) {
+    co_return std::optional<WalGroup>();
+  }
+  size_t newer = NewerEpochBehind(place_.segment);
+  while (newer < segments.size() && next_lsn_ >= segments[newer].epoch_first_lsn) {
+    place_ = {newer, sector_bytes_};
+    next_sequence_.reset();
+    newer = NewerEpochBehind(newer);
+  }
+
+  Result<std::optional<WalGroup>> here = co_await GroupAt(place_);
+  if (!here.ok()) {
+    co_return here;
+  }
+  if (here.value()) {
+    co_return Accept(*here.value(), place_.segment);
+  }
+  const size_t next_segment = place_.segment + 1;
+  if (next_segment < segments.size() && segments[next_segment].epoch == segments[place_.segment].epoch) {
+    const Place front{next_segment, sector_bytes_};
+    Result<std::optional<WalGroup>> there = co_await GroupAt(front);
+    if (!there.ok()) {
+      co_return there;
+    }
+    if (there.value()) {
+      co_return Accept(*there.value(), next_segment);
+    }
+  }
+
+  if (newer < segments.size()) {
+    co_return Missing(fmt::format("epoch {} began at {}", segments[newer].epoch.value,
+                                  segments[newer].epoch_first_lsn.value));
+  }
+  Result<Lsn> flushed = co_await FlushedLsnBeyond(place_);
+  if (!flushed.ok()) {
+    co_return flushed.error();
+  }
+  if (flushed.value() >= next_lsn_) {
+    co_return Missing(fmt::format("a later group knew {} to be durable", flushed.value().value));
+  }
+  co_return std::optional<WalGroup>();
+}
+
+Task<Result<std::optional<WalGroup>>> WalReader::GroupAt(Place place) {
+  const WalSegment& segment = options_.segments[place.segment];
+  const uint64_t seed = WalSegmentSeed(options_.store_uuid, segment.number);
+  Result<std::optional<std::string_view>> sector = co_await Load(place, sector_bytes_);
+  if (!sector.ok()) {
+    co_return sector.error();
+  }
+  if (!sector.value()) {
+    co_return std::optional<WalGroup>();
+  }
+  const std::optional<WalGroupHeader> header = WalGroupHeader::Decode(*sector.value(), seed, place.position);
+  if (!header || header->epoch != segment.epoch || header->lsn != next_lsn_) {
+    co_return std::optional<WalGroup>();
+  }
+  Result<std::optional<std::string_view>> whole =
+      co_await Load(place, header->bytes_on_device(sector_bytes_));
+  if (!whole.ok()) {
+    co_return whole.error();
+  }
+  if (!whole.value()) {
+    co_return std::optional<WalGroup>();
+  }
+  const std::string_view records = whole.value()->substr(WalGroupHeader::kBytes, header->payload_bytes);
+  if (WalPayloadChecksum(records, seed, place.position) != header->payload_checksum) {
+    co_return std::optional<WalGroup>();
+  }
+  co_return std::optional<WalGroup>({*header, records, segment, place.position});
+}
+
+Result<std::optional<WalGroup>> WalReader::Accept(const WalGroup& group, size_t segment) {
+  const SequenceNumber first = group.header.first_sequence;
+  // Within an epoch the numbers are dense. Where the log or an epoch begins, tables may hold what the log
+  // lost.
+  const SequenceNumber dense = next_sequence_.value_or(end_.last_sequence.Next());
+  if (next_sequence_ ? first != dense : first > dense) {
+    return Corruption(fmt::format("group {} of the log begins with sequence number {} instead of {}",
+                                  group.header.lsn.value, first.value, dense.value));
+  }
+  const SequenceNumber last = group.header.last_sequence();
+  next_sequence_ = last.Next();
+  next_lsn_ = group.header.lsn.Next();
+  place_ = {segment, group.position + group.header.bytes_on_device(sector_bytes_)};
+  end_.last_sequence = std::max(end_.last_sequence, last);
+  end_.segments[segment].last_lsn = group.header.lsn;
+  end_.segments[segment].last_sequence = last;
+  return std::optional<WalGroup>(group);
+}
+
+Error WalReader::Missing(std::string_view proof) const {
+  return Corruption(
+      fmt::format("group {} of the log is missing or damaged (segment {}, byte {}), although {}",
+                  next_lsn_.value, options_.segments[place_.segment].number, place_.position, proof));
+}
+
+Task<Result<Lsn>> WalReader::FlushedLsnBeyond(Place place) {
+  const RecoveryEpoch epoch = options_.segments[place.segment].epoch;
+  Lsn flushed;
+  while (place.segment < options_.segments.size() && options_.segments[place.segment].epoch == epoch) {
+    const uint64_t seed = WalSegmentSeed(options_.store_uuid, options_.segments[place.segment].number);
+    Result<std::optional<std::string_view>> sector = co_await Load(place, sector_bytes_);
+    if (!sector.ok()) {
+      co_return sector.error();
+    }
+    if (!sector.value()) {
+      place = {place.segment + 1, sector_bytes_};
+      continue;
+    }
+    const std::optional<WalGroupHeader> header =
+        WalGroupHeader::Decode(*sector.value(), seed, place.position);
+    if (header && header->epoch == epoch) {
+      flushed = std::max(flushed, header->flushed_lsn);
+    }
+    place.position += sector_bytes_;
+  }
+  co_return flushed;
+}
+
+Task<Result<std::optional<std::string_view>>> WalReader::Load(Place place, uint64_t bytes) {
+  const Extent& extent = options_.segments[place.segment].extent;
+  if (place.position > extent.bytes() || bytes > extent.bytes() - place.position) {
+    co_return std::optional<std::string_view>();
+  }
+  const bool in_window = window_bytes_ > 0 && window_place_.segment == place.segment &&
+                         window_place_.position <= place.position &&
+                         place.position + bytes <= window_place_.position + window_bytes_;
+  if (!in_window) {
+    if (window_.empty()) {
+      window_ = AlignedBuffer(kWindowBytes);
+    }
+    window_bytes_ = 0;
+    const uint64_t wanted = std::min(kWindowBytes, extent.bytes() - place.position);
+    const std::span<std::byte> into = window_.span().first(wanted);
+    Status status = co_await device_.Read(extent.offset() + place.position, into, options_.purpose);
+    if (!status.ok()) {
+      co_return status.error();
+    }
+    window_place_ = place;
+    window_bytes_ = wanted;
+  }
+  const size_t at = place.position - window_place_.position;
+  co_return std::optional<std::string_view>(window_.view().substr(at, bytes));
+}
+
+size_t WalReader::NewerEpochBehind(size_t segment) const {
+  const std::vector<WalSegment>& segments = options_.segments;
+  size_t newer = segment + 1;
+  while (newer < segments.size() && segments[newer].epoch <= segments[segment].epoch) {
+    newer++;
+  }
+  return newer;
+}
+
+// A segment without groups ends where the one before it did: it goes when that goes.
+void WalReader::End() {
+  ended_ = true;
+  end_.next_lsn = next_lsn_;
+  WalClosedSegment before{{}, Lsn(first_lsn_.value - 1), SequenceNumber(0)};
+  for (WalClosedSegment& closed : end_.segments) {
+    if (closed.last_lsn.value == 0) {
+      closed.last_lsn = before.last_lsn;
+      closed.last_sequence = before.last_sequence;
+    }
+    before = closed;
+  }
+}
+
+}  // namespace varve
