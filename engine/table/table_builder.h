@@ -30,7 +30,7 @@ inline constexpr Generation kFirstGeneration{1};
 
 struct TableBuilderOptions {
   TableId id;
-  SegmentOptions segment;
+  SegmentOptions segment{};
   // kFlush or kCompaction.
   IoPurpose purpose = IoPurpose::kCompaction;
   // How much space to take at once at first: the size at which the job cuts tables.

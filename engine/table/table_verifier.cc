@@ -1,0 +1,345 @@
+// The whole table against everything that the format promises. Reads past the cache: what lies on the device
+// counts.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "engine/base/internal_key.h"
+#include "engine/table/block_reader.h"
+#include "engine/table/data_block.h"
+#include "engine/table/readahead.h"
+#include "engine/table/segment_footer.h"
+#include "engine/table/table_format.h"
+#include "engine/table/table_reader.h"
+
+namespace varve {
+namespace {
+
+constexpr uint64_t kWindowBytes = 1 * kMiB;
+
+class TableVerifier {
+ public:
+  TableVerifier(const TableEnvironment& environment, const TableView& view,
+                const std::function<void(std::string)>& report)
+      : environment_(environment), view_(view), report_(report) {}
+
+  Task<Status> Run();
+
+ private:
+  // What a segment's blocks add up to.
+  struct Totals {
+    uint64_t entries = 0;
+    uint64_t tombstones = 0;
+    uint64_t data_blocks = 0;
+    uint64_t data_bytes = 0;
+    uint64_t meta_bytes = 0;
+    SequenceNumber smallest_sequence = kSequenceNumberMax;
+    SequenceNumber largest_sequence;
+    std::string smallest;
+    std::string largest;
+  };
+
+  Task<Status> VerifySegment(uint32_t ordinal);
+  Task<Status> LoadFilter(const SegmentFooter& footer);
+  // All blocks below an index block. `levels_below` is 0 where its entries name data blocks.
+  Task<Status> VerifyIndex(IndexBlock index, uint64_t table_offset, uint8_t levels_below, IndexEntry above);
+  Task<Status> VerifyChildIndex(IndexEntry entry, uint8_t levels_below);
+  Task<Status> VerifyData(IndexEntry entry, uint64_t run_end);
+  void VerifyEntries(const IndexEntry& entry, std::string_view payload);
+  void VerifyRecord(const IndexEntry& entry, std::string_view internal_key);
+  void CompareTotals(const SegmentFooter& footer, const SegmentDescriptor& segment);
+  void FindOverlaps();
+
+  // The block; or empty after reporting what is wrong with it; or the device's error.
+  Task<Result<BlockRef>> Load(BlockHandle handle, BlockKind kind);
+  void Report(uint64_t table_offset, std::string_view what) {
+    ++faults_;
+    report_(TableCorruption(view_.id, table_offset, what).message());
+  }
+
+  const TableEnvironment& environment_;
+  const TableView& view_;
+  const std::function<void(std::string)>& report_;
+  uint64_t faults_ = 0;
+  Totals totals_;
+  FilterGeometry filter_;
+  std::vector<BlockRef> filter_pages_;
+  Readahead window_{kWindowBytes, true};
+  std::vector<BlockHandle> blocks_;
+};
+
+Task<Result<BlockRef>> TableVerifier::Load(BlockHandle handle, BlockKind kind) {
+  blocks_.push_back(handle);
+  Result<BlockRef> block = co_await ReadBlock(environment_, view_, handle, kind, IoPurpose::kCheck, false);
+  if (block.ok() || block.Is(ErrorCode::kDeviceError)) {
+    co_return block;
+  }
+  ++faults_;
+  report_(block.error().message());
+  co_return BlockRef();
+}
+
+Task<Status> TableVerifier::Run() {
+  for (uint32_t ordinal = 0; ordinal < view_.segments.size(); ++ordinal) {
+    Status status = co_await VerifySegment(ordinal);
+    if (!status.ok()) {
+      co_return status;
+    }
+  }
+  FindOverlaps();
+  co_return OkStatus();
+}
+
+Task<Status> TableVerifier::VerifySegment(uint32_t ordinal) {
+  const SegmentDescriptor& segment = view_.segments[ordinal];
+  totals_ = Totals{};
+  filter_pages_.clear();
+  filter_ = FilterGeometry{};
+  if (segment.range_tombstones) {
+    Report(segment.range_tombstones->table_offset, "range tombstones are of a later version");
+  }
+  const Result<BlockRef> block = co_await Load(segment.footer, BlockKind::kFooter);
+  if (!block.ok()) {
+    co_return block.error();
+  }
+  if (!*block) {
+    co_return OkStatus();
+  }
+  const std::optional<SegmentFooter> footer = SegmentFooter::Parse(PayloadOf(block->bytes()));
+  if (!footer) {
+    Report(segment.footer.table_offset, "a segment footer is malformed");
+    co_return OkStatus();
+  }
+  const std::string_view difference =
+      footer->DifferenceTo(environment_.store_uuid, view_.id, ordinal, segment);
+  if (!difference.empty()) {
+    Report(segment.footer.table_offset, difference);
+  }
+  Status status = co_await LoadFilter(*footer);
+  if (!status.ok()) {
+    co_return status;
+  }
+  IndexEntry whole;
+  whole.smallest = UserKeyOf(footer->smallest());
+  whole.largest = UserKeyOf(footer->largest());
+  whole.entries = footer->head().entries;
+  const uint64_t faults_before = faults_;
+  const auto levels_below = static_cast<uint8_t>(footer->index_levels() - 1);
+  status = co_await VerifyIndex(footer->root(), segment.footer.table_offset, levels_below, whole);
+  if (status.ok() && faults_ == faults_before) {
+    // A block that could not be read would be reported a second time here.
+    CompareTotals(*footer, segment);
+  }
+  co_return status;
+}
+
+Task<Status> TableVerifier::LoadFilter(const SegmentFooter& footer) {
+  filter_ = footer.filter();
+  for (uint32_t page = 0; page < filter_.pages; ++page) {
+    const BlockHandle handle = footer.FilterPage(page);
+    Result<BlockRef> block = co_await Load(handle, BlockKind::kFilter);
+    if (!block.ok()) {
+      co_return block.error();
+    }
+    totals_.meta_bytes += handle.bytes;
+    filter_pages_.push_back(std::move(block).value());
+    if (!filter_pages_.back()) {
+      continue;
+    }
+    if (filter_pages_.back().bytes().size() != filter_.page_bytes() + kBlockTrailerBytes) {
+      Report(handle.table_offset, "a filter page has a wrong length");
+      filter_pages_.back() = BlockRef();
+    }
+  }
+  co_return OkStatus();
+}
+
+Task<Status> TableVerifier::VerifyIndex(IndexBlock index, uint64_t table_offset, uint8_t levels_below,
+                                        IndexEntry above) {
+  std::vector<IndexEntry> entries;
+  uint64_t below = 0;
+  for (uint32_t i = 0; i < index.size(); ++i) {
+    const std::optional<IndexBlock::Entry> entry = index.At(i);
+    if (!entry) {
+      Report(table_offset, "an index block is malformed");
+      co_return OkStatus();
+    }
+    IndexEntry copy = index.Copy(*entry);
+    if (copy.smallest > copy.largest || (i > 0 && copy.smallest <= entries.back().largest)) {
+      Report(table_offset, "index entries are out of order or overlap");
+      co_return OkStatus();
+    }
+    below += copy.entries;
+    entries.push_back(std::move(copy));
+  }
+  // What is not what the level above says is not followed: so a walk of hostile bytes ends.
+  if (entries.front().smallest != above.smallest || entries.back().largest != above.largest ||
+      below != above.entries) {
+    Report(table_offset, "an index block differs from what names it");
+    co_return OkStatus();
+  }
+  for (size_t i = 0; i < entries.size(); ++i) {
+    Status status;
+    if (levels_below > 0) {
+      const auto further = static_cast<uint8_t>(levels_below - 1);
+      status = co_await VerifyChildIndex(entries[i], further);
+    } else {
+      uint64_t run_end = entries[i].block.end();
+      for (size_t next = i + 1; next < entries.size() && entries[next].block.table_offset == run_end &&
+                                entries[next].block.end() - entries[i].block.table_offset <= kWindowBytes;
+           ++next) {
+        run_end = entries[next].block.end();
+      }
+      status = co_await VerifyData(entries[i], run_end);
+    }
+    if (!status.ok()) {
+      co_return status;
+    }
+  }
+  co_return OkStatus();
+}
+
+Task<Status> TableVerifier::VerifyChildIndex(IndexEntry entry, uint8_t levels_below) {
+  const Result<BlockRef> block = co_await Load(entry.block, BlockKind::kIndex);
+  if (!block.ok()) {
+    co_return block.error();
+  }
+  if (!*block) {
+    co_return OkStatus();
+  }
+  totals_.meta_bytes += entry.block.bytes;
+  const std::optional<IndexBlock> index = IndexBlock::Parse(PayloadOf(block->bytes()));
+  if (!index) {
+    Report(entry.block.table_offset, "an index block is malformed");
+    co_return OkStatus();
+  }
+  Status status = co_await VerifyIndex(*index, entry.block.table_offset, levels_below, entry);
+  co_return status;
+}
+
+Task<Status> TableVerifier::VerifyData(IndexEntry entry, uint64_t run_end) {
+  const BlockHandle handle = entry.block;
+  blocks_.push_back(handle);
+  if (!HandleFits(view_, handle)) {
+    Report(handle.table_offset, "a block handle points outside the table");
+    co_return OkStatus();
+  }
+  if (window_.Find(handle).empty()) {
+    const uint32_t sector = environment_.device.sector_bytes();
+    const uint64_t start = RoundDown(handle.table_offset, sector);
+    const uint64_t end = std::min(RoundUp(run_end, sector), RoundUp(view_.used_bytes, sector));
+    AlignedBuffer bytes(end - start, sector);
+    const Status read =
+        co_await ReadTableBytes(environment_.device, view_, start, bytes.span(), IoPurpose::kCheck);
+    if (read.Is(ErrorCode::kDeviceError)) {
+      co_return read;
+    }
+    if (!read.ok()) {
+      Report(handle.table_offset, read.error().message());
+      co_return OkStatus();
+    }
+    window_.Fill(std::move(bytes), start);
+  }
+  const Result<BlockRef> block =
+      AcceptBlock(environment_, view_.id, handle, BlockKind::kData, window_.Find(handle), false);
+  if (!block.ok()) {
+    ++faults_;
+    report_(block.error().message());
+    co_return OkStatus();
+  }
+  ++totals_.data_blocks;
+  totals_.data_bytes += handle.bytes;
+  VerifyEntries(entry, PayloadOf(block->bytes()));
+  co_return OkStatus();
+}
+
+void TableVerifier::VerifyEntries(const IndexEntry& entry, std::string_view payload) {
+  DataBlockCursor cursor;
+  cursor.Reset(payload);
+  cursor.SeekToFirst();
+  uint64_t count = 0;
+  std::string first;
+  std::string last;
+  for (; cursor.Valid(); cursor.Next()) {
+    if (count == 0) {
+      first = cursor.key();
+    } else if (CompareInternalKeys(last, cursor.key()) >= 0) {
+      Report(entry.block.table_offset, "entries of a block are out of order");
+      return;
+    }
+    ++count;
+    VerifyRecord(entry, cursor.key());
+    last = cursor.key();
+  }
+  if (cursor.corrupt()) {
+    Report(entry.block.table_offset, "a data block is malformed");
+    return;
+  }
+  if (count != entry.entries || UserKeyOf(first) != entry.smallest || UserKeyOf(last) != entry.largest) {
+    Report(entry.block.table_offset, "a data block differs from its index entry");
+  }
+  // A search starts from the restart points: each must lead to its entry.
+  for (cursor.SeekToLast(); cursor.Valid(); cursor.Prev()) {
+    --count;
+  }
+  if (cursor.corrupt() || count != 0) {
+    Report(entry.block.table_offset, "restart points of a data block are wrong");
+  }
+  if (totals_.smallest.empty()) {
+    totals_.smallest = std::move(first);
+  }
+  totals_.largest = std::move(last);
+}
+
+void TableVerifier::VerifyRecord(const IndexEntry& entry, std::string_view internal_key) {
+  ++totals_.entries;
+  const RecordKind kind = KindOf(internal_key);
+  if (kind == RecordKind::kTombstone) {
+    ++totals_.tombstones;
+  } else if (kind != RecordKind::kValue) {
+    Report(entry.block.table_offset, fmt::format("a record has kind {}", static_cast<int>(kind)));
+  }
+  totals_.smallest_sequence = std::min(totals_.smallest_sequence, SequenceOf(internal_key));
+  totals_.largest_sequence = std::max(totals_.largest_sequence, SequenceOf(internal_key));
+  if (filter_.pages > 0) {
+    const uint64_t hash = Hash64(UserKeyOf(internal_key));
+    const BlockRef& page = filter_pages_[filter_.PageOf(hash)];
+    if (page && !FilterMayContain(filter_, PayloadOf(page.bytes()), hash)) {
+      Report(entry.block.table_offset, "the filter denies a key of this block");
+    }
+  }
+}
+
+void TableVerifier::CompareTotals(const SegmentFooter& footer, const SegmentDescriptor& segment) {
+  const FooterHead& head = footer.head();
+  if (totals_.entries != head.entries || totals_.tombstones != head.tombstones ||
+      totals_.data_blocks != head.data_blocks || totals_.data_bytes != head.data_bytes ||
+      totals_.meta_bytes != head.meta_bytes || totals_.smallest_sequence.value != head.smallest_sequence ||
+      totals_.largest_sequence.value != head.largest_sequence || totals_.smallest != footer.smallest() ||
+      totals_.largest != footer.largest()) {
+    Report(segment.footer.table_offset, "a segment's blocks do not add up to what its footer says");
+  }
+}
+
+void TableVerifier::FindOverlaps() {
+  std::sort(blocks_.begin(), blocks_.end(),
+            [](const BlockHandle& a, const BlockHandle& b) { return a.table_offset < b.table_offset; });
+  for (size_t i = 1; i < blocks_.size(); ++i) {
+    if (blocks_[i].table_offset < blocks_[i - 1].end()) {
+      Report(blocks_[i].table_offset, "two blocks overlap");
+    }
+  }
+}
+
+}  // namespace
+
+Task<Status> VerifyTable(const TableEnvironment& environment, const TableView& view,
+                         const std::function<void(std::string)>& report) {
+  TableVerifier verifier(environment, view, report);
+  Status status = co_await verifier.Run();
+  co_return status;
+}
+
+}  // namespace varve
