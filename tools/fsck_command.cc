@@ -75,7 +75,8 @@ int RunFsck(const FsckArguments& arguments) {
     return kFsckOperational;
   }
   PrintingObserver observer(opened.value()->clock());
-  const Result<CheckSummary> checked = opened.value()->Run(CheckStore(opened.value()->device(), observer));
+  const Result<CheckSummary> checked =
+      opened.value()->Run(CheckStore(opened.value()->device(), arguments.deep, observer));
   observer.Finish();
   if (!checked.ok()) {
     PrintFailure("fsck", arguments.device, arguments.device, checked.error());
@@ -91,7 +92,8 @@ int RunFsck(const FsckArguments& arguments) {
   fmt::print("{}: {} problems{}\n", arguments.device, observer.problems(),
              summary.complete ? "" : "; not everything could be checked");
   if (observer.problems() == summary.superblock_problems) {
-    fmt::print("The other copy is good, so nothing is lost: mounting the store will mend it.\n");
+    fmt::print(
+        "The other copy is good, so nothing is lost; the bad one is written anew at the next update.\n");
   } else {
     fmt::print("What is undamaged can still be read: copy it elsewhere from a read-only mount (-o ro).\n");
   }
@@ -104,7 +106,8 @@ void AddFsckCommand(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<FsckArguments>();
   CLI::App* command = app.add_subcommand("fsck", "Check every structure and checksum of an unmounted store");
   command->add_option("DEVICE", arguments->device, "Block device or image file")->required();
-  command->add_flag("--deep", arguments->deep, "Also compare what the structures say about each other");
+  command->add_flag("--deep", arguments->deep,
+                    "Also check that reads find the newest version of every key (reads everything twice)");
   command->add_flag("--repair", arguments->repair, "Mend what can be mended");
   // fsck(8) passes these on; a check without repair is the same with and without them.
   command->add_flag("-a,-p", arguments->automatic, "Accepted for fsck(8)")->group("");

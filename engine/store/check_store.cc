@@ -11,6 +11,7 @@
 #include "engine/space/extent_allocator.h"
 #include "engine/space/layout.h"
 #include "engine/space/superblock_store.h"
+#include "engine/store/check_order.h"
 #include "engine/store/store_at_rest.h"
 #include "engine/table/table_reader.h"
 #include "engine/version/invariants.h"
@@ -24,7 +25,8 @@ constexpr uint64_t kCacheBytes = 1 * kMiB;
 
 class Checker {
  public:
-  Checker(BlockDevice& device, CheckObserver& observer) : device_(device), observer_(observer) {}
+  Checker(BlockDevice& device, bool deep, CheckObserver& observer)
+      : device_(device), deep_(deep), observer_(observer) {}
 
   Task<Result<CheckSummary>> Run() {
     Result<StoreAtRest> superblock = co_await ReadSuperblockAtRest(device_);
@@ -156,18 +158,22 @@ class Checker {
       summary_.table_bytes += table->view().used_bytes;
       observer_.OnProgress(summary_.table_bytes, total_bytes);
     }
+    if (deep_) {
+      co_await CheckReadOrder(environment, store.manifest.version, report);
+    }
     co_return OkStatus();
   }
 
   BlockDevice& device_;
+  bool deep_;
   CheckObserver& observer_;
   CheckSummary summary_;
 };
 
 }  // namespace
 
-Task<Result<CheckSummary>> CheckStore(BlockDevice& device, CheckObserver& observer) {
-  Checker checker(device, observer);
+Task<Result<CheckSummary>> CheckStore(BlockDevice& device, bool deep, CheckObserver& observer) {
+  Checker checker(device, deep, observer);
   co_return co_await checker.Run();
 }
 

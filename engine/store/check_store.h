@@ -38,6 +38,8 @@ struct CheckSummary {
 // of every table with its checksum, order and counts. Errors: kNotFound (no store here), kUnsupported,
 // kDeviceError; damage is no error but a problem, except where no superblock is left (kCorruption). `device`
 // and `observer` must outlive the Task.
-Task<Result<CheckSummary>> CheckStore(BlockDevice& device, CheckObserver& observer);
+// With `deep` also whether a read finds the newest version of every key first, which reads all tables a
+// second time.
+Task<Result<CheckSummary>> CheckStore(BlockDevice& device, bool deep, CheckObserver& observer);
 
 }  // namespace varve
