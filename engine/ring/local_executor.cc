@@ -11,13 +11,19 @@ LocalExecutor::LocalExecutor(const Clock& clock, AdvanceClock advance_clock)
     : clock_(clock), advance_clock_(std::move(advance_clock)) {
 }
 
+LocalExecutor::~LocalExecutor() {
+  mailbox_.TakeAll(ready_);
+  std::unique_lock<std::mutex> lock(mutex_);
+  wake_.wait(lock, [this] { return wake_ups_ >= mailbox_.wake_ups_owed(); });
+}
+
 void LocalExecutor::Post(PostedWork& work) {
   if (CurrentOrNull() == this) {
     ready_.Append(work);
   } else if (mailbox_.Push(work)) {
-    // Notified under the lock: the owner may end its last Run() and be destroyed as soon as it sees `woken_`.
+    // Notified under the lock: the owner may be destroyed as soon as it sees the count.
     const std::lock_guard<std::mutex> lock(mutex_);
-    woken_ = true;
+    ++wake_ups_;
     wake_.notify_one();
   }
 }
@@ -75,8 +81,8 @@ void LocalExecutor::Sleep() {
     nanos = due <= now ? 0 : std::min(nanos, due - now);
   }
   std::unique_lock<std::mutex> lock(mutex_);
-  wake_.wait_for(lock, std::chrono::nanoseconds(nanos), [this] { return woken_; });
-  woken_ = false;
+  wake_.wait_for(lock, std::chrono::nanoseconds(nanos), [this] { return wake_ups_ > wake_ups_seen_; });
+  wake_ups_seen_ = wake_ups_;
 }
 
 }  // namespace varve

@@ -23,6 +23,8 @@ class LocalExecutor final : public Executor {
 
   // `clock` must outlive this.
   explicit LocalExecutor(const Clock& clock, AdvanceClock advance_clock = nullptr);
+  // A Post() whose work was resumed may still be running: waits for its end. Later ones are not allowed.
+  ~LocalExecutor() override;
 
   // Runs `task` and everything else that is ready on the calling thread until `task` is done; what else is
   // still waiting then goes on in the next Run(). Not from within a coroutine.
@@ -51,10 +53,10 @@ class LocalExecutor final : public Executor {
   WorkQueue ready_;
   TimerHeap timers_;
 
-  // Guards `woken_`, which only a sleeping owner looks at.
-  std::mutex mutex_;
+  std::mutex mutex_;  // the wake-ups
   std::condition_variable wake_;
-  bool woken_ = false;
+  uint64_t wake_ups_ = 0;
+  uint64_t wake_ups_seen_ = 0;
 };
 
 }  // namespace varve

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 
 #include "engine/ring/executor.h"
 
@@ -54,7 +55,12 @@ class Mailbox {
     }
     PostedWork* newest = newest_.exchange(nullptr, std::memory_order_acquire);
     if (newest == &asleep_) {
+      slept_ = false;
       return;
+    }
+    if (slept_) {
+      slept_ = false;
+      ++wake_ups_owed_;
     }
     PostedWork* oldest_first = nullptr;
     while (newest != nullptr) {
@@ -72,13 +78,20 @@ class Mailbox {
   // False, and still awake, when something was pushed meanwhile.
   bool FallAsleep() {
     PostedWork* expected = nullptr;
-    return newest_.compare_exchange_strong(expected, &asleep_, std::memory_order_acq_rel);
+    slept_ = newest_.compare_exchange_strong(expected, &asleep_, std::memory_order_acq_rel);
+    return slept_;
   }
+  // How often a push that was taken has told its caller to wake the owner. That caller may still be about to,
+  // when something else woke the owner first: an owner that ends waits until as many wake-ups have come.
+  uint64_t wake_ups_owed() const { return wake_ups_owed_; }
 
  private:
   // Marks the sleep by its address; never resumed.
   PostedWork asleep_;
   std::atomic<PostedWork*> newest_{nullptr};
+  // The owner's.
+  bool slept_ = false;
+  uint64_t wake_ups_owed_ = 0;
 };
 
 }  // namespace varve

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <liburing.h>
+#include <sched.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -63,14 +64,17 @@ class Reactor::WakeUp final : public Completion {
     }
   }
   // Any thread.
-  void Ring() const {
+  void Ring() {
     const uint64_t one = 1;
     ssize_t written;
     do {
       written = write(fd_, &one, sizeof(one));
     } while (written < 0 && errno == EINTR);
     Check(written == sizeof(one), "an eventfd refused a write");
+    // Releases: after it this thread touches nothing of the reactor.
+    rung_.fetch_add(1, std::memory_order_release);
   }
+  uint64_t rung() const { return rung_.load(std::memory_order_acquire); }
 
  private:
   void OnComplete(int32_t, uint32_t) override { armed_ = false; }
@@ -78,6 +82,7 @@ class Reactor::WakeUp final : public Completion {
   const int fd_;
   bool armed_ = false;
   uint64_t count_ = 0;
+  std::atomic<uint64_t> rung_{0};
 };
 
 void IoAwaiter::await_suspend(std::coroutine_handle<> self) {
@@ -144,6 +149,12 @@ Status Reactor::Open() {
 }
 
 Reactor::~Reactor() {
+  if (wake_up_ != nullptr) {
+    mailbox_.TakeAll(ready_);
+    while (wake_up_->rung() < mailbox_.wake_ups_owed() + stops_.load(std::memory_order_acquire)) {
+      sched_yield();
+    }
+  }
   if (ring_is_open_) {
     io_uring_queue_exit(ring_.get());
   }
@@ -189,6 +200,7 @@ void Reactor::RunUntil(const bool& done) {
 }
 
 void Reactor::Stop() {
+  stops_.fetch_add(1, std::memory_order_relaxed);
   stop_.store(true, std::memory_order_release);
   Wake();
 }

@@ -92,7 +92,8 @@ class Reactor final : public Executor {
   // `clock` must outlive it. Error kDeviceError: the kernel gives no ring (too old, or forbidden by
   // kernel.io_uring_disabled or a seccomp filter); the message says which.
   static Result<std::unique_ptr<Reactor>> Create(const ReactorOptions& options, const Clock& clock);
-  // Operations in flight are cancelled and never completed: what awaits them is not resumed.
+  // Operations in flight are cancelled and never completed: what awaits them is not resumed. A Post() or
+  // Stop() that had its effect may still be running: waits for its end. Later ones are not allowed.
   ~Reactor() override;
 
   // The reactor that runs the calling coroutine; nullptr when that is no reactor.
@@ -186,6 +187,7 @@ class Reactor final : public Executor {
   std::vector<Completed> stashed_;
   std::unique_ptr<WakeUp> wake_up_;
   std::atomic<bool> stop_{false};
+  std::atomic<uint64_t> stops_{0};
   Counters counters_;
 };
 
