@@ -55,4 +55,3 @@ class PinnedValue {
 };
 
 }  // namespace varve
-
