@@ -64,7 +64,11 @@ LiveTable::~LiveTable() {
 std::shared_ptr<const LiveTable> LiveTables::Add(TableView view) {
   {
     const std::lock_guard lock(mutex_);
-    living_[view.id][view.generation].extents = ExtentsOf(view);
+    const auto [place, is_new] = living_[view.id].try_emplace(view.generation);
+    if (!is_new) {
+      return nullptr;
+    }
+    place->second.extents = ExtentsOf(view);
   }
   return std::make_shared<const LiveTable>(std::move(view), shared_from_this());
 }

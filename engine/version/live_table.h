@@ -66,6 +66,7 @@ class LiveTables : public std::enable_shared_from_this<LiveTables> {
   // `observer` may be nullptr; it must outlive the last call or StopReporting.
   explicit LiveTables(TableReleaseObserver* observer) : observer_(observer) {}
 
+  // nullptr when that generation of the table is alive already.
   std::shared_ptr<const LiveTable> Add(TableView view);
   // The edit that brought the table is durable: from now on its release is reported. Before that its space is
   // its job's.

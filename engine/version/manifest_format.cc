@@ -1,6 +1,6 @@
 #include "engine/version/manifest_format.h"
 
-#include <algorithm>
+#include <cstring>
 
 #include "engine/base/check.h"
 #include "engine/base/checksum.h"
@@ -47,7 +47,8 @@ std::string EncodeRecord(uint64_t seed, uint64_t position, uint32_t record, Reco
 
 Sector DecodeSector(uint64_t seed, uint64_t position, std::string_view bytes) {
   Sector sector;
-  if (std::all_of(bytes.begin(), bytes.end(), [](char byte) { return byte == '\0'; })) {
+  // All zeros: the first byte is, and each equals the one before it.
+  if (bytes[0] == '\0' && std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0) {
     sector.state = Sector::State::kUnwritten;
     return sector;
   }

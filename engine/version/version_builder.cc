@@ -154,9 +154,17 @@ Status VersionBuilder::CollectRemoved() {
   return {};
 }
 
-std::shared_ptr<const LiveTable> VersionBuilder::TableFor(const TableView& view) {
+Result<std::shared_ptr<const LiveTable>> VersionBuilder::TableFor(const TableView& view) {
   const auto moved = removed_.find({view.id, view.generation});
-  return moved != removed_.end() ? moved->second : tables_.Add(view);
+  if (moved != removed_.end()) {
+    return moved->second;
+  }
+  std::shared_ptr<const LiveTable> table = tables_.Add(view);
+  if (table == nullptr) {
+    return Corruption(fmt::format("an edit adds table {} generation {}, which the store has", view.id.value,
+                                  view.generation.value));
+  }
+  return table;
 }
 
 std::vector<TableName> VersionBuilder::RemovedFrom(Place place) const {
@@ -186,7 +194,11 @@ Result<std::vector<StampedTable>> VersionBuilder::EditStamped(Place place,
     if (!fresh.ok()) {
       return fresh.error();
     }
-    after.push_back({added.stamp, TableFor(added.view)});
+    Result<std::shared_ptr<const LiveTable>> live = TableFor(added.view);
+    if (!live.ok()) {
+      return live.error();
+    }
+    after.push_back({added.stamp, std::move(live).value()});
   }
   return after;
 }
@@ -224,7 +236,11 @@ Status VersionBuilder::BuildLevel(uint32_t level) {
   std::vector<std::shared_ptr<const LiveTable>> added;
   for (const VersionEdit::AddedTable& table : edit_.added_tables) {
     if (table.place == Place{level, Part::kTree}) {
-      added.push_back(TableFor(table.view));
+      Result<std::shared_ptr<const LiveTable>> live = TableFor(table.view);
+      if (!live.ok()) {
+        return live.error();
+      }
+      added.push_back(std::move(live).value());
     }
   }
   Result<SortedTables> tree = base_.tree(level).Edited(RemovedFrom({level, Part::kTree}), std::move(added));
@@ -273,7 +289,11 @@ Status VersionBuilder::BuildBuffer(uint32_t level, Level& into) {
   std::vector<BufferElement> added;
   for (const VersionEdit::AddedTable& table : edit_.added_tables) {
     if (table.place == place) {
-      added.push_back({table.stamp, TableFor(table.view)});
+      Result<std::shared_ptr<const LiveTable>> live = TableFor(table.view);
+      if (!live.ok()) {
+        return live.error();
+      }
+      added.push_back({table.stamp, std::move(live).value()});
     }
   }
   for (const VersionEdit::AddedHole& hole : edit_.added_holes) {

@@ -22,7 +22,7 @@ class VersionBuilder {
  private:
   Status CheckEdit() const;
   Status CollectRemoved();
-  std::shared_ptr<const LiveTable> TableFor(const TableView& view);
+  Result<std::shared_ptr<const LiveTable>> TableFor(const TableView& view);
   Status BuildLevel0();
   Status BuildLevel(uint32_t level);
   Status BuildLog(uint32_t level, Level& into);

@@ -1,0 +1,317 @@
+#include "engine/version/version_edit.h"
+
+#include <gtest/gtest.h>
+
+#include "engine/base/prng.h"
+#include "tests/support/table_views.h"
+
+namespace varve {
+namespace {
+
+constexpr Place kLevel0{0, Part::kLevel0};
+constexpr Place kTree1{1, Part::kTree};
+constexpr Place kTree2{2, Part::kTree};
+constexpr Place kLog1{1, Part::kLog};
+constexpr Place kBuffer2{2, Part::kBuffer};
+
+VersionEdit EverythingEdit() {
+  VersionEdit edit;
+  edit.removed_tables.push_back({kTree1, {TableId(3), Generation(2), "k"}});
+  edit.added_tables.push_back(
+      {kLevel0, InstallStamp(9), MakeView({.id = 7, .smallest = "b", .largest = "c"})});
+  edit.added_tables.push_back({kBuffer2, InstallStamp(10), MakeView({.id = 8})});
+  edit.added_holes.push_back({2, InstallStamp(11), {"a", "m"}});
+  edit.removed_holes.push_back({3, InstallStamp(4)});
+  edit.added_wal_segments.push_back({5, Extent{40, 2}, RecoveryEpoch(3), Lsn(77)});
+  edit.released_wal_segments = {1, 4};
+  edit.log_start = Lsn(70);
+  edit.last_sequence = SequenceNumber(1000);
+  edit.epoch = RecoveryEpoch(3);
+  edit.next_table_id = TableId(100);
+  edit.next_stamp = InstallStamp(12);
+  edit.next_wal_segment = 6;
+  edit.clean = true;
+  edit.parameters = {{"block bytes", "4096"}, {"empty", ""}};
+  return edit;
+}
+
+// Applies edits to a version that starts empty.
+struct Fixture {
+  std::shared_ptr<LiveTables> tables = std::make_shared<LiveTables>(nullptr);
+  Version version;
+
+  Status Apply(VersionEdit edit) {
+    InstallStamp stamp = version.counters().next_stamp;
+    for (VersionEdit::AddedTable& added : edit.added_tables) {
+      added.stamp = stamp;
+      stamp = stamp.Next();
+    }
+    for (VersionEdit::AddedHole& hole : edit.added_holes) {
+      hole.stamp = stamp;
+      stamp = stamp.Next();
+    }
+    edit.next_stamp = stamp;
+    return ApplyAsItIs(edit);
+  }
+  Status ApplyAsItIs(const VersionEdit& edit) {
+    Result<Version> next = ApplyVersionEdit(version, edit, *tables);
+    if (next.ok()) {
+      version = std::move(next).value();
+    }
+    return next.status();
+  }
+  Status Add(Place place, const FakeTable& table) {
+    VersionEdit edit;
+    edit.AddTable(place, MakeView(table));
+    return Apply(edit);
+  }
+};
+
+TEST(VersionEdit, ReadsBackAsItWasWritten) {
+  const VersionEdit edit = EverythingEdit();
+  Result<VersionEdit> read = DecodeVersionEdit(EncodeVersionEdit(edit));
+  ASSERT_TRUE(read.ok()) << read.ToString();
+  EXPECT_EQ(*read, edit);
+  EXPECT_EQ(*DecodeVersionEdit(""), VersionEdit());
+}
+
+TEST(VersionEdit, AFieldOfALaterVersionIsSkippedOnlyWhereItsTagAllows) {
+  std::string bytes = EncodeVersionEdit(EverythingEdit());
+  std::string skippable = bytes;
+  AppendVarint(skippable, 128);
+  AppendLengthPrefixed(skippable, "whatever");
+  Result<VersionEdit> read = DecodeVersionEdit(skippable);
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(*read, EverythingEdit());
+  AppendVarint(bytes, 127);
+  AppendLengthPrefixed(bytes, "");
+  EXPECT_TRUE(DecodeVersionEdit(bytes).Is(ErrorCode::kUnsupported));
+  std::string zero;
+  AppendVarint(zero, 0);
+  AppendLengthPrefixed(zero, "");
+  EXPECT_TRUE(DecodeVersionEdit(zero).Is(ErrorCode::kUnsupported));
+}
+
+TEST(VersionEdit, AFieldWithBytesLeftOverIsMalformed) {
+  std::string payload;
+  AppendVarint(payload, 5);
+  payload.push_back('x');
+  std::string bytes;
+  AppendVarint(bytes, 7);
+  AppendLengthPrefixed(bytes, payload);
+  EXPECT_TRUE(DecodeVersionEdit(bytes).Is(ErrorCode::kCorruption));
+}
+
+TEST(VersionEdit, DamagedBytesAreAnErrorOrAnotherEditButNeverACrash) {
+  const std::string good = EncodeVersionEdit(EverythingEdit());
+  for (size_t bytes = 0; bytes < good.size(); ++bytes) {
+    (void)DecodeVersionEdit(std::string_view(good).substr(0, bytes));
+    std::string flipped = good;
+    for (int bit = 0; bit < 8; ++bit) {
+      flipped[bytes] = static_cast<char>(good[bytes] ^ (1 << bit));
+      Result<VersionEdit> read = DecodeVersionEdit(flipped);
+      if (read.ok()) {
+        Fixture fixture;
+        (void)fixture.ApplyAsItIs(*read);
+      }
+    }
+  }
+  Prng prng(1);
+  for (int round = 0; round < 2000; ++round) {
+    std::string noise(prng.Below(60), '\0');
+    for (char& byte : noise) {
+      byte = static_cast<char>(prng.Next());
+    }
+    (void)DecodeVersionEdit(noise);
+  }
+}
+
+TEST(VersionEdit, TablesLandInTheirPlacesNewestLast) {
+  Fixture fixture;
+  ASSERT_TRUE(fixture.Add(kLevel0, {.id = 1}).ok());
+  ASSERT_TRUE(fixture.Add(kLevel0, {.id = 2}).ok());
+  ASSERT_TRUE(fixture.Add(kTree1, {.id = 3, .smallest = "m", .largest = "p"}).ok());
+  ASSERT_TRUE(fixture.Add(kTree1, {.id = 4, .smallest = "a", .largest = "c"}).ok());
+  ASSERT_TRUE(fixture.Add(kLog1, {.id = 5}).ok());
+  ASSERT_TRUE(fixture.Add(kBuffer2, {.id = 6}).ok());
+  const Version& version = fixture.version;
+  ASSERT_EQ(version.level0().size(), 2u);
+  EXPECT_EQ(version.level0()[1]->id(), TableId(2));
+  EXPECT_EQ(version.tree(1).First()->id(), TableId(4));
+  EXPECT_EQ(version.level(1).log.front()->id(), TableId(5));
+  EXPECT_EQ(version.level(2).buffer.front().table()->id(), TableId(6));
+  EXPECT_EQ(version.totals(1).tables, 3u);
+  EXPECT_EQ(version.totals(2).tables, 0u);  // the buffer does not count
+  EXPECT_EQ(version.last_level(), 1u);
+}
+
+TEST(VersionEdit, ATableThatMovesStaysTheSameLiveTable) {
+  Fixture fixture;
+  ASSERT_TRUE(fixture.Add(kTree1, {.id = 3}).ok());
+  const LiveTable* before = &*fixture.version.tree(1).First();
+  VersionEdit move;
+  move.RemoveTable(kTree1, *before);
+  move.AddTable(kTree2, before->view());
+  ASSERT_TRUE(fixture.Apply(move).ok());
+  EXPECT_TRUE(fixture.version.tree(1).empty());
+  EXPECT_EQ(&*fixture.version.tree(2).First(), before);
+}
+
+TEST(VersionEdit, WhatDoesNotFitTheVersionIsRefusedAndChangesNothing) {
+  Fixture fixture;
+  ASSERT_TRUE(fixture.Add(kTree1, {.id = 3, .smallest = "a", .largest = "m"}).ok());
+  VersionEdit counters;
+  counters.log_start = Lsn(10);
+  counters.last_sequence = SequenceNumber(10);
+  counters.epoch = RecoveryEpoch(2);
+  counters.next_table_id = TableId(10);
+  counters.next_wal_segment = 7;
+  ASSERT_TRUE(fixture.Apply(counters).ok());
+  const std::string before = fixture.version.ToString();
+
+  EXPECT_TRUE(fixture.Add(kTree1, {.id = 4, .smallest = "m", .largest = "z"}).Is(ErrorCode::kCorruption));
+  EXPECT_TRUE(fixture.Add({0, Part::kTree}, {.id = 4}).Is(ErrorCode::kCorruption));
+  EXPECT_TRUE(fixture.Add({1, Part::kLevel0}, {.id = 4}).Is(ErrorCode::kCorruption));
+  EXPECT_TRUE(fixture.Add({kLevels, Part::kTree}, {.id = 4}).Is(ErrorCode::kCorruption));
+  EXPECT_TRUE(fixture.Add(kTree2, {.id = 3}).Is(ErrorCode::kCorruption));
+  VersionEdit edit;
+  edit.removed_tables.push_back({kTree1, {TableId(3), Generation(9), "a"}});
+  EXPECT_TRUE(fixture.Apply(edit).Is(ErrorCode::kCorruption));
+  edit = {};
+  edit.removed_tables.push_back({kLevel0, {TableId(3), Generation(1), "a"}});
+  EXPECT_TRUE(fixture.Apply(edit).Is(ErrorCode::kCorruption));
+  edit = {};
+  edit.RemoveTable(kTree1, *fixture.version.tree(1).First());
+  edit.removed_tables.push_back(edit.removed_tables.front());
+  EXPECT_TRUE(fixture.Apply(edit).Is(ErrorCode::kCorruption));
+  edit = {};
+  edit.removed_holes.push_back({1, InstallStamp(1)});
+  EXPECT_TRUE(fixture.Apply(edit).Is(ErrorCode::kCorruption));
+  edit = {};
+  edit.added_tables.push_back({kLevel0, fixture.version.counters().next_stamp, MakeView({.id = 4})});
+  EXPECT_TRUE(fixture.ApplyAsItIs(edit).Is(ErrorCode::kCorruption));  // the next stamp was not raised
+  edit = {};
+  edit.log_start = Lsn(9);
+  EXPECT_TRUE(fixture.Apply(edit).Is(ErrorCode::kCorruption));
+  edit = {};
+  edit.last_sequence = SequenceNumber(9);
+  EXPECT_TRUE(fixture.Apply(edit).Is(ErrorCode::kCorruption));
+  edit = {};
+  edit.epoch = RecoveryEpoch(1);
+  EXPECT_TRUE(fixture.Apply(edit).Is(ErrorCode::kCorruption));
+  edit = {};
+  edit.next_table_id = TableId(9);
+  EXPECT_TRUE(fixture.Apply(edit).Is(ErrorCode::kCorruption));
+  edit = {};
+  edit.next_wal_segment = 6;
+  EXPECT_TRUE(fixture.Apply(edit).Is(ErrorCode::kCorruption));
+  edit = {};
+  edit.released_wal_segments = {1};
+  EXPECT_TRUE(fixture.Apply(edit).Is(ErrorCode::kCorruption));
+  EXPECT_EQ(fixture.version.ToString(), before);
+}
+
+TEST(VersionEdit, LogSegmentsComeAndGoInOrder) {
+  Fixture fixture;
+  VersionEdit edit;
+  edit.added_wal_segments = {{4, Extent{1, 1}, {}, {}}, {5, Extent{2, 1}, {}, {}}};
+  ASSERT_TRUE(fixture.Apply(edit).ok());
+  EXPECT_EQ(fixture.version.counters().next_wal_segment, 6u);
+  edit = {};
+  edit.released_wal_segments = {4};
+  ASSERT_TRUE(fixture.Apply(edit).ok());
+  ASSERT_EQ(fixture.version.wal_segments().size(), 1u);
+  edit = {};
+  edit.added_wal_segments = {{5, Extent{3, 1}, {}, {}}};
+  EXPECT_TRUE(fixture.Apply(edit).Is(ErrorCode::kCorruption));
+}
+
+TEST(VersionEdit, EveryEditTakesTheMarkOfACleanCloseAway) {
+  Fixture fixture;
+  VersionEdit edit;
+  edit.clean = true;
+  ASSERT_TRUE(fixture.Apply(edit).ok());
+  EXPECT_TRUE(fixture.version.counters().clean);
+  ASSERT_TRUE(fixture.Apply({}).ok());
+  EXPECT_FALSE(fixture.version.counters().clean);
+}
+
+TEST(VersionEdit, ASnapshotRebuildsTheVersionInRecordsOfBoundedSize) {
+  Fixture fixture;
+  VersionEdit edit;
+  edit.parameters = {{"a", "1"}};
+  edit.log_start = Lsn(4);
+  edit.epoch = RecoveryEpoch(2);
+  edit.added_wal_segments = {{4, Extent{1, 1}, {}, {}}};
+  edit.added_holes.push_back({2, {}, {"b", "c"}});
+  ASSERT_TRUE(fixture.Apply(edit).ok());
+  for (uint64_t id = 1; id <= 30; ++id) {
+    const std::string key = "k" + std::to_string(id + 100);
+    ASSERT_TRUE(fixture
+                    .Add(id % 3 == 0 ? kTree2 : (id % 3 == 1 ? kLevel0 : kLog1),
+                         {.id = id, .smallest = key, .largest = key + "x"})
+                    .ok());
+  }
+  ASSERT_TRUE(fixture.Add(kBuffer2, {.id = 77}).ok());
+  edit = {};
+  edit.clean = true;
+  ASSERT_TRUE(fixture.Apply(edit).ok());
+  Fixture copy;
+  for (const VersionEdit& part : SnapshotOf(fixture.version, 4)) {
+    EXPECT_LE(part.added_tables.size(), 4u);
+    Result<VersionEdit> read = DecodeVersionEdit(EncodeVersionEdit(part));
+    ASSERT_TRUE(read.ok());
+    ASSERT_TRUE(copy.ApplyAsItIs(*read).ok());
+  }
+  EXPECT_EQ(copy.version.ToString(), fixture.version.ToString());
+  EXPECT_EQ(copy.version.counters(), fixture.version.counters());
+  EXPECT_EQ(copy.version.wal_segments(), fixture.version.wal_segments());
+  EXPECT_EQ(copy.version.parameters(), fixture.version.parameters());
+}
+
+struct BufferFixture : Fixture {
+  BufferFixture() {
+    EXPECT_TRUE(Add(kBuffer2, {.id = 50, .smallest = "f", .largest = "h"}).ok());
+    EXPECT_TRUE(Add(kTree1, {.id = 51, .smallest = "a", .largest = "g"}).ok());
+    EXPECT_TRUE(Add(kTree1, {.id = 52, .smallest = "m", .largest = "p"}).ok());
+  }
+  VersionEdit MergeDown(std::string_view key) const {
+    const LiveTable* parent = version.tree(1).Find(key);
+    VersionEdit edit;
+    edit.RemoveTable(kTree1, *parent);
+    edit.AddTable(kTree2, MakeView({.id = 90, .smallest = "a", .largest = "z"}));
+    return edit;
+  }
+};
+
+TEST(AddHolesFor, AnInstallOverABufferedRangePunchesAHoleOfTheParentsRange) {
+  const BufferFixture fixture;
+  VersionEdit edit = fixture.MergeDown("a");
+  AddHolesFor(fixture.version, edit);
+  ASSERT_EQ(edit.added_holes.size(), 1u);
+  EXPECT_EQ(edit.added_holes[0].level, 2u);
+  EXPECT_EQ(edit.added_holes[0].range, (KeyRange{"a", "g"}));
+}
+
+TEST(AddHolesFor, ATrivialMoveOverABufferedRangePunchesOneToo) {
+  BufferFixture fixture;
+  VersionEdit move;
+  move.RemoveTable(kTree1, *fixture.version.tree(1).Find("a"));
+  move.AddTable(kTree2, fixture.version.tree(1).Find("a")->view());
+  AddHolesFor(fixture.version, move);
+  EXPECT_EQ(move.added_holes.size(), 1u);
+}
+
+TEST(AddHolesFor, WhereNothingIsBufferedOrTheParentItselfIsThereIsNoHole) {
+  const BufferFixture fixture;
+  VersionEdit elsewhere = fixture.MergeDown("m");
+  AddHolesFor(fixture.version, elsewhere);
+  EXPECT_TRUE(elsewhere.added_holes.empty());
+  VersionEdit buffered = fixture.MergeDown("a");
+  buffered.AddTable(kBuffer2, fixture.version.tree(1).Find("a")->view());
+  AddHolesFor(fixture.version, buffered);
+  EXPECT_TRUE(buffered.added_holes.empty());
+}
+
+}  // namespace
+}  // namespace varve
