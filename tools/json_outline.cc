@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <charconv>
+#include <utility>
 
 #include "tools/sizes.h"
 
@@ -30,15 +31,15 @@ std::string FormatNanos(uint64_t nanos) {
   return fmt::format("{:.1f} s", n / 1e9);
 }
 
-// What is shown for the number `text` of the member `name`.
-std::string FormatNumber(std::string_view name, std::string_view text) {
+// What is shown for the number `text` of the member `name`. `in_nanos`: it lies in an object of times.
+std::string FormatNumber(std::string_view name, std::string_view text, bool in_nanos) {
   uint64_t n = 0;
   const auto parsed = std::from_chars(text.data(), text.data() + text.size(), n);
   if (parsed.ec == std::errc() && parsed.ptr == text.data() + text.size()) {
     if (EndsWith(name, "_bytes") || name == "bytes") {
       return FormatSize(n);
     }
-    if (EndsWith(name, "_nanos") || name == "nanos") {
+    if (EndsWith(name, "_nanos") || name == "nanos" || (in_nanos && name != "count")) {
       return FormatNanos(n);
     }
   }
@@ -109,7 +110,7 @@ class Outliner {
       return std::nullopt;
     }
     rest_.remove_prefix(end);
-    return FormatNumber(name, text);
+    return FormatNumber(name, text, in_nanos_);
   }
 
   bool Value(std::string_view name, int depth) {
@@ -132,7 +133,10 @@ class Outliner {
 
   bool Member(std::string_view name, int depth) {
     Line(depth, name);
-    return Object(depth + 1);
+    const bool outer = std::exchange(in_nanos_, in_nanos_ || EndsWith(name, "_nanos"));
+    const bool good = Object(depth + 1);
+    in_nanos_ = outer;
+    return good;
   }
 
   bool Object(int depth) {
@@ -185,6 +189,7 @@ class Outliner {
   std::string_view rest_;
   std::string lines_;
   int nesting_ = 0;
+  bool in_nanos_ = false;
 };
 
 }  // namespace

@@ -7,7 +7,8 @@
 
 namespace varve {
 
-// Members whose name ends in _bytes or _nanos get a readable figure in place of the number. Arrays of plain
+// Members whose name ends in _bytes or _nanos or that lie in an
+// object whose name does, get a readable figure in place of the number. Arrays of plain
 // values stay on one line. nullopt when `json` is no JSON document (or nested deeper than 64).
 std::optional<std::string> OutlineOfJson(std::string_view json);
 

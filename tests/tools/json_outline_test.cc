@@ -23,6 +23,14 @@ TEST(JsonOutline, SizesAndTimesAreReadable) {
   EXPECT_NE(shown.find(" 1024\n"), std::string::npos);
 }
 
+TEST(JsonOutline, AnObjectOfTimesHoldsTimesButItsCountIsANumber) {
+  const std::string shown =
+      OutlineOfJson(R"({"latency_nanos":{"get":{"count":20000,"p50":20000}},"p50":20000})").value();
+  EXPECT_NE(shown.find("    count                      20000\n"), std::string::npos);
+  EXPECT_NE(shown.find("    p50                        20.0 us\n"), std::string::npos);
+  EXPECT_NE(shown.find("\np50                            20000\n"), std::string::npos);
+}
+
 TEST(JsonOutline, ArraysOfPlainValuesStayOnALine) {
   const std::string shown = OutlineOfJson(R"({"tables":[1,2,3],"names":["a"],"empty":[]})").value();
   EXPECT_NE(shown.find(" 1, 2, 3\n"), std::string::npos);
