@@ -11,11 +11,6 @@ namespace {
 
 using TableList = std::vector<std::shared_ptr<const LiveTable>>;
 
-bool AnyBusy(const TableList& tables, const BusySet& busy) {
-  return std::any_of(tables.begin(), tables.end(),
-                     [&](const std::shared_ptr<const LiveTable>& table) { return busy.Holds(table->id()); });
-}
-
 // Grows `chosen` (positions in `placed`, marked) by all tables that overlap the hull, until none does, and
 // the hull with them. What is older and overlaps must not stay behind, and what is newer may not either: it
 // overlaps what comes next.
