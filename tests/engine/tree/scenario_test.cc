@@ -1,0 +1,149 @@
+// Runs tests/scenarios/tree.txt; tests/scenarios/README.md describes the format.
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+#include <vector>
+
+#include "engine/tree/tree_picker.h"
+#include "engine/version/version_edit.h"
+#include "tests/support/table_views.h"
+
+namespace varve {
+namespace {
+
+struct Scenario {
+  std::string claim;
+  std::vector<std::string> lines;
+};
+
+std::vector<Scenario> ReadScenarios(const std::string& path) {
+  std::ifstream file(path);
+  EXPECT_TRUE(file.good()) << path;
+  std::vector<Scenario> scenarios;
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("== ")) {
+      scenarios.push_back({line.substr(3), {}});
+    } else if (!line.empty()) {
+      EXPECT_FALSE(scenarios.empty()) << line;
+      scenarios.back().lines.push_back(line);
+    }
+  }
+  return scenarios;
+}
+
+// The store that a scenario's lines draw, and what the picker says of it.
+class Stage {
+ public:
+  // The expected plan where the line says so.
+  std::optional<std::string> Play(const std::string& line) {
+    std::istringstream words(line);
+    std::string verb;
+    words >> verb;
+    if (verb == "expect") {
+      return line.substr(line.find(' ') + 1);
+    }
+    if (verb == "config") {
+      ReadConfig(words);
+    } else if (verb == "busy") {
+      for (uint64_t id = 0; words >> id;) {
+        busy_.push_back(id);
+      }
+    } else if (verb == "cursor") {
+      uint32_t level = 0;
+      words >> level >> state_.cursors.at(1);
+      EXPECT_EQ(level, 1u) << line;
+    } else {
+      Place place{0, Part::kLevel0};
+      if (verb != "L0") {
+        place.level = static_cast<uint32_t>(verb.back() - '0');
+        place.part = verb.starts_with("log") ? Part::kLog : Part::kTree;
+      }
+      for (std::string table; words >> table;) {
+        AddTable(place, table);
+      }
+    }
+    return std::nullopt;
+  }
+
+  std::string Pick() {
+    const Version nothing;
+    edit_.next_stamp = InstallStamp(edit_.added_tables.size() + 1);
+    Result<Version> version = ApplyVersionEdit(nothing, edit_, *tables_);
+    EXPECT_TRUE(version.ok()) << version.ToString();
+    // One job that holds the busy tables: a plan of another level, so that only the tables are in the way.
+    CompactionPlan job;
+    job.output_level = kLevels - 1;
+    job.hull = {"~", "~"};
+    version->ForEachTable([&](const LiveTable& table) {
+      if (std::find(busy_.begin(), busy_.end(), table.id().value) != busy_.end()) {
+        job.children.push_back(MakeTable({.id = table.id().value}));
+      }
+    });
+    state_.busy.Add(job);
+    const std::optional<CompactionPlan> plan = PickTreeCompaction(*version, config_, state_);
+    return plan.has_value() ? ToString(*plan) : "nothing";
+  }
+
+ private:
+  void ReadConfig(std::istringstream& words) {
+    for (std::string name; words >> name;) {
+      double value = 0;
+      words >> value;
+      const auto kib = static_cast<uint64_t>(value) * kKiB;
+      if (name == "table") {
+        config_.table_bytes = kib;
+      } else if (name == "level1") {
+        config_.level1_bytes = kib;
+      } else if (name == "ratio") {
+        config_.level_ratio = static_cast<uint32_t>(value);
+      } else if (name == "trigger") {
+        config_.level0_tables_trigger = static_cast<uint32_t>(value);
+      } else if (name == "slack") {
+        config_.slack = value;
+      } else {
+        ADD_FAILURE() << "unknown option " << name;
+      }
+    }
+  }
+
+  // "3:a-f*20"
+  void AddTable(Place place, const std::string& text) {
+    FakeTable table;
+    const size_t colon = text.find(':');
+    const size_t dash = text.find('-');
+    const size_t star = text.find('*');
+    table.id = std::stoull(text.substr(0, colon));
+    table.smallest = text.substr(colon + 1, dash - colon - 1);
+    table.largest = text.substr(dash + 1, star == std::string::npos ? star : star - dash - 1);
+    table.bytes = star == std::string::npos ? config_.table_bytes : std::stoull(text.substr(star + 1)) * kKiB;
+    edit_.added_tables.push_back({place, InstallStamp(edit_.added_tables.size() + 1), MakeView(table)});
+  }
+
+  TreeConfig config_;
+  TreePickerState state_;
+  VersionEdit edit_;
+  std::vector<uint64_t> busy_;
+  std::shared_ptr<LiveTables> tables_ = std::make_shared<LiveTables>(nullptr);
+};
+
+TEST(TreePicker, DecidesAsTheScenariosSay) {
+  const std::vector<Scenario> scenarios = ReadScenarios(VARVE_SCENARIOS "/tree.txt");
+  ASSERT_GE(scenarios.size(), 15u);
+  for (const Scenario& scenario : scenarios) {
+    SCOPED_TRACE(scenario.claim);
+    Stage stage;
+    std::optional<std::string> expected;
+    for (const std::string& line : scenario.lines) {
+      if (std::optional<std::string> found = stage.Play(line)) {
+        expected = std::move(found);
+      }
+    }
+    ASSERT_TRUE(expected.has_value()) << "no line says what to expect";
+    EXPECT_EQ(stage.Pick(), *expected);
+  }
+}
+
+}  // namespace
+}  // namespace varve

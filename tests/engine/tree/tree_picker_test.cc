@@ -1,0 +1,199 @@
+#include "engine/tree/tree_picker.h"
+
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+
+#include "engine/base/prng.h"
+#include "engine/version/invariants.h"
+#include "engine/version/version_edit.h"
+#include "tests/support/table_views.h"
+
+namespace varve {
+namespace {
+
+TEST(TreePicker, CapacitiesGrowByTheRatioAndDoNotOverflow) {
+  TreeConfig config;
+  config.level1_bytes = 256 * kMiB;
+  config.level_ratio = 10;
+  EXPECT_EQ(LevelCapacityBytes(config, 1), 256 * kMiB);
+  EXPECT_EQ(LevelCapacityBytes(config, 3), 25600 * kMiB);
+  config.level_ratio = 100000;
+  EXPECT_GT(LevelCapacityBytes(config, 7), LevelCapacityBytes(config, 3));
+}
+
+// A store in which plans are carried out on views alone.
+struct Simulation {
+  TreeConfig config;
+  TreePickerState state;
+  std::shared_ptr<LiveTables> tables = std::make_shared<LiveTables>(nullptr);
+  Version version;
+  uint64_t next_id = 1;
+  uint64_t sequence = 0;
+
+  Simulation() {
+    config.table_bytes = 100 * kKiB;
+    config.level1_bytes = 400 * kKiB;
+    config.level_ratio = 4;
+    config.level0_tables_trigger = 2;
+  }
+
+  void Apply(VersionEdit edit) {
+    InstallStamp stamp = version.counters().next_stamp;
+    for (VersionEdit::AddedTable& added : edit.added_tables) {
+      added.stamp = stamp;
+      stamp = stamp.Next();
+    }
+    edit.next_stamp = stamp;
+    edit.next_table_id = TableId(next_id);
+    edit.last_sequence = SequenceNumber(sequence);
+    Result<Version> next = ApplyVersionEdit(version, edit, *tables);
+    ASSERT_TRUE(next.ok()) << next.ToString();
+    version = std::move(next).value();
+    const std::vector<std::string> violations = CheckVersion(version);
+    ASSERT_TRUE(violations.empty()) << violations.front();
+  }
+  FakeTable NewTable(std::string smallest, std::string largest) {
+    ++sequence;
+    return {.id = next_id++,
+            .smallest = std::move(smallest),
+            .largest = std::move(largest),
+            .bytes = config.table_bytes,
+            .smallest_sequence = sequence,
+            .largest_sequence = sequence};
+  }
+  void Flush(Prng& prng) {
+    const uint64_t low = prng.Below(9000);
+    VersionEdit edit;
+    edit.AddTable({0, Part::kLevel0}, MakeView(NewTable(fmt::format("{:05}", low),
+                                                        fmt::format("{:05}", low + prng.Below(1000)))));
+    Apply(edit);
+  }
+  // Outputs share the hull evenly between as many tables as went in, at most.
+  void Run(const CompactionPlan& plan) {
+    VersionEdit edit;
+    for (const PlanInput& input : plan.inputs) {
+      edit.RemoveTable(input.place, *input.table);
+    }
+    for (const auto& child : plan.children) {
+      edit.RemoveTable({plan.output_level, Part::kTree}, *child);
+    }
+    const Place output{plan.output_level, Part::kTree};
+    if (plan.kind == MergeKind::kTrivialMove) {
+      edit.AddTable(output, plan.inputs.front().table->view());
+    } else {
+      const uint64_t low = std::stoull(plan.hull.smallest);
+      const uint64_t high = std::stoull(plan.hull.largest) + 1;
+      const uint64_t count = std::min<uint64_t>(plan.inputs.size() + plan.children.size(), high - low);
+      for (uint64_t i = 0; i < count; ++i) {
+        edit.AddTable(output,
+                      MakeView(NewTable(fmt::format("{:05}", low + (high - low) * i / count),
+                                        fmt::format("{:05}", low + (high - low) * (i + 1) / count - 1))));
+      }
+    }
+    Apply(edit);
+  }
+};
+
+TEST(TreePicker, RandomLoadsWithSeveralJobsAtOnceSettleAndKeepEveryInvariant) {
+  for (uint64_t seed = 1; seed <= 3; ++seed) {
+    Simulation store;
+    Prng prng(seed);
+    std::vector<CompactionPlan> running;
+    size_t most_at_once = 0;
+    const auto end_one = [&] {
+      const size_t which = prng.Below(running.size());
+      store.Run(running[which]);
+      store.state.Ended(running[which]);
+      running.erase(running.begin() + static_cast<ptrdiff_t>(which));
+    };
+    for (int step = 0; step < 100; ++step) {
+      store.Flush(prng);
+      while (running.size() < 4) {
+        std::optional<CompactionPlan> plan = PickTreeCompaction(store.version, store.config, store.state);
+        if (!plan.has_value()) {
+          break;
+        }
+        store.state.Started(*plan);
+        running.push_back(std::move(*plan));
+        most_at_once = std::max(most_at_once, running.size());
+      }
+      if (!running.empty() && !prng.OneIn(3)) {
+        end_one();
+      }
+      if (testing::Test::HasFatalFailure()) {
+        return;
+      }
+    }
+    while (true) {
+      std::optional<CompactionPlan> plan = PickTreeCompaction(store.version, store.config, store.state);
+      if (plan.has_value()) {
+        store.state.Started(*plan);
+        running.push_back(std::move(*plan));
+      } else if (!running.empty()) {
+        end_one();
+      } else {
+        break;
+      }
+    }
+    EXPECT_TRUE(store.state.busy.empty());
+    EXPECT_GE(most_at_once, 2u);
+    for (uint32_t level = 0; level < kLevels; ++level) {
+      EXPECT_LT(LevelScore(store.version, store.config, level), 1) << level;
+    }
+    EXPECT_EQ(CompactionDebtBytes(store.version, store.config), 0u);
+  }
+}
+
+TEST(TreePicker, DebtGrowsWithWhatIsOverCapacity) {
+  Simulation store;
+  Prng prng(3);
+  uint64_t last = 0;
+  for (int i = 0; i < 10; ++i) {
+    store.Flush(prng);
+    const uint64_t debt = CompactionDebtBytes(store.version, store.config);
+    EXPECT_GE(debt, last);
+    last = debt;
+  }
+  EXPECT_GE(last, 10 * store.config.table_bytes);
+}
+
+TEST(TreePicker, ARequestedCompactionTakesARangeDownStepByStepUntilNothingIsLeft) {
+  Simulation store;
+  Prng prng(5);
+  for (int i = 0; i < 8; ++i) {
+    store.Flush(prng);
+  }
+  int steps = 0;
+  for (uint32_t level = 0; level < 3; ++level) {
+    while (std::optional<CompactionPlan> plan =
+               PlanRangeCompaction(store.version, store.config, store.state, level, {"", "~"})) {
+      EXPECT_EQ(plan->reason, PlanReason::kRequested);
+      store.Run(*plan);
+      ASSERT_LT(++steps, 1000);
+    }
+    EXPECT_EQ(store.version.totals(level).tables, 0u);
+  }
+  EXPECT_FALSE(PlanRangeCompaction(store.version, store.config, store.state, 3, {"x", "z"}).has_value());
+}
+
+TEST(BusySetDeathTest, AJobInTheWayOfAnotherCannotStart) {
+  TreePickerState state;
+  CompactionPlan plan;
+  plan.output_level = 2;
+  plan.hull = {"a", "m"};
+  plan.inputs.push_back({{1, Part::kTree}, MakeTable({.id = 1})});
+  state.Started(plan);
+  CompactionPlan other = plan;
+  other.inputs = {{{1, Part::kTree}, MakeTable({.id = 2})}};
+  EXPECT_FALSE(state.busy.CanRun(other));  // the same range of the same level
+  EXPECT_DEATH(state.Started(other), "in the way");
+  other.hull = {"n", "z"};
+  EXPECT_TRUE(state.busy.CanRun(other));
+  other.children = {MakeTable({.id = 1})};
+  EXPECT_FALSE(state.busy.CanRun(other));  // the same table
+  state.Ended(plan);
+  EXPECT_TRUE(state.busy.CanRun(other));
+}
+
+}  // namespace
+}  // namespace varve
