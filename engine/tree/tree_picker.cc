@@ -9,8 +9,6 @@ namespace varve {
 
 namespace {
 
-using TableList = std::vector<std::shared_ptr<const LiveTable>>;
-
 // Grows `chosen` (positions in `placed`, marked) by all tables that overlap the hull, until none does, and
 // the hull with them. What is older and overlaps must not stay behind, and what is newer may not either: it
 // overlaps what comes next.
