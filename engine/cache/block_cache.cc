@@ -73,6 +73,17 @@ void BlockCache::Insert(const BlockKey& key, BlockKind kind, const BlockRef& blo
   ShardOf(hash).Insert(key, hash, kind, block);
 }
 
+BlockCache::ReadTicket BlockCache::JoinRead(const BlockKey& key) {
+  return ShardOf(HashOf(key)).JoinRead(key);
+}
+
+void BlockCache::FinishRead(const BlockKey& key, const ReadTicket& ticket, const Result<BlockRef>& result) {
+  ticket.read->result.emplace(result);
+  // Whoever comes now finds the block in the cache, or reads again what could not be read.
+  ShardOf(HashOf(key)).LeaveRead(key);
+  ticket.read->done.Set();
+}
+
 void BlockCache::EraseTable(TableId table) {
   for (const std::unique_ptr<Shard>& shard : shards_) {
     shard->EraseTable(table);
@@ -92,6 +103,9 @@ CacheStatistics BlockCache::statistics() const {
   statistics.capacity_bytes = capacity_bytes_;
   for (const std::unique_ptr<Shard>& shard : shards_) {
     shard->AddStatistics(statistics);
+  }
+  for (size_t kind = 0; kind < kBlockKinds; ++kind) {
+    statistics.by_kind[kind].misses = misses_[kind].load(std::memory_order_relaxed);
   }
   return statistics;
 }

@@ -12,13 +12,17 @@
 // longer charged.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
+#include "engine/base/result.h"
 #include "engine/base/units.h"
 #include "engine/cache/block_ref.h"
+#include "engine/ring/async_event.h"
 
 namespace varve {
 
@@ -59,11 +63,31 @@ class BlockCache {
   BlockCache(const BlockCache&) = delete;
   BlockCache& operator=(const BlockCache&) = delete;
 
-  // An empty reference when the block is not cached. Counts a hit or a miss.
+  // An empty reference when the block is not cached. Counts hits only: who finds nothing may ask again before
+  // the block is read, and that is one miss.
   BlockRef Lookup(const BlockKey& key, BlockKind kind);
+  // A block had to be read.
+  void CountMiss(BlockKind kind) {
+    misses_[static_cast<size_t>(kind)].fetch_add(1, std::memory_order_relaxed);
+  }
   // Adds a block, which may evict others, or itself at once when it is larger than a shard. What another
   // thread has inserted under this key meanwhile stays. Data blocks have low priority, the other kinds high.
   void Insert(const BlockKey& key, BlockKind kind, const BlockRef& block);
+
+  // Several coroutines that miss the same block read it once: the first to call JoinRead leads, reads, and
+  // must call FinishRead; the others wait for `done` and take `result`.
+  struct PendingRead {
+    AsyncEvent done;
+    // Set before `done`, never changed afterwards.
+    std::optional<Result<BlockRef>> result;
+  };
+  struct ReadTicket {
+    std::shared_ptr<PendingRead> read;
+    bool leads = false;
+  };
+  ReadTicket JoinRead(const BlockKey& key);
+  void FinishRead(const BlockKey& key, const ReadTicket& ticket, const Result<BlockRef>& result);
+
   // Drops every block of a table that no longer exists.
   void EraseTable(TableId table);
 
@@ -77,6 +101,7 @@ class BlockCache {
   Shard& ShardOf(uint64_t hash) const;
 
   uint64_t capacity_bytes_;
+  std::atomic<uint64_t> misses_[kBlockKinds] = {};
   uint32_t shard_mask_ = 0;
   std::vector<std::unique_ptr<Shard>> shards_;
 };

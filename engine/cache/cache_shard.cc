@@ -61,7 +61,6 @@ BlockRef BlockCache::Shard::Lookup(const BlockKey& key, uint64_t hash, BlockKind
   CacheStatistics::OfKind& counters = counters_[static_cast<size_t>(kind)];
   Entry* entry = Find(key, hash);
   if (entry == nullptr) {
-    ++counters.misses;
     return {};
   }
   ++counters.hits;
@@ -106,6 +105,28 @@ void BlockCache::Shard::Insert(const BlockKey& key, uint64_t hash, BlockKind kin
   Free(dead);
 }
 
+BlockCache::ReadTicket BlockCache::Shard::JoinRead(const BlockKey& key) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const auto& [pending, read] : pending_reads_) {
+    if (pending == key) {
+      return ReadTicket{read, false};
+    }
+  }
+  pending_reads_.emplace_back(key, std::make_shared<PendingRead>());
+  return ReadTicket{pending_reads_.back().second, true};
+}
+
+void BlockCache::Shard::LeaveRead(const BlockKey& key) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (auto& pending : pending_reads_) {
+    if (pending.first == key) {
+      std::swap(pending, pending_reads_.back());
+      pending_reads_.pop_back();
+      return;
+    }
+  }
+}
+
 void BlockCache::Shard::EraseTable(TableId table) {
   Entry* dead = nullptr;
   {
@@ -128,7 +149,6 @@ void BlockCache::Shard::AddStatistics(CacheStatistics& to) const {
   const std::lock_guard<std::mutex> lock(mutex_);
   for (size_t kind = 0; kind < kBlockKinds; ++kind) {
     to.by_kind[kind].hits += counters_[kind].hits;
-    to.by_kind[kind].misses += counters_[kind].misses;
     to.by_kind[kind].inserts += counters_[kind].inserts;
     to.by_kind[kind].evictions += counters_[kind].evictions;
     to.by_kind[kind].charged_bytes += counters_[kind].charged_bytes;

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "engine/cache/block_cache.h"
@@ -21,6 +22,8 @@ class BlockCache::Shard {
 
   BlockRef Lookup(const BlockKey& key, uint64_t hash, BlockKind kind);
   void Insert(const BlockKey& key, uint64_t hash, BlockKind kind, const BlockRef& block);
+  ReadTicket JoinRead(const BlockKey& key);
+  void LeaveRead(const BlockKey& key);
   void EraseTable(TableId table);
   uint64_t CachedDataBlocks(TableId table) const;
   void AddStatistics(CacheStatistics& to) const;
@@ -80,6 +83,8 @@ class BlockCache::Shard {
   std::vector<uint64_t> ghosts_;
   std::unordered_map<TableId, OfTable> tables_;
   CacheStatistics::OfKind counters_[kBlockKinds];
+  // Reads under way. Few at a time.
+  std::vector<std::pair<BlockKey, std::shared_ptr<PendingRead>>> pending_reads_;
 };
 
 }  // namespace varve

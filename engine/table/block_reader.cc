@@ -49,8 +49,11 @@ Result<BlockRef> AcceptBlock(const TableEnvironment& environment, TableId table,
   return block;
 }
 
-Task<Result<BlockRef>> ReadBlock(const TableEnvironment& environment, const TableView& view,
-                                 BlockHandle handle, BlockKind kind, IoPurpose purpose, bool fill_cache) {
+namespace {
+
+Task<Result<BlockRef>> ReadFromDevice(const TableEnvironment& environment, const TableView& view,
+                                      BlockHandle handle, BlockKind kind, IoPurpose purpose,
+                                      bool fill_cache) {
   if (!HandleFits(view, handle)) {
     co_return TableCorruption(view.id, handle.table_offset, "a block handle points outside the table");
   }
@@ -63,6 +66,26 @@ Task<Result<BlockRef>> ReadBlock(const TableEnvironment& environment, const Tabl
   }
   const std::string_view bytes = buffer.view().substr(handle.table_offset - start, handle.bytes);
   co_return AcceptBlock(environment, view.id, handle, kind, bytes, fill_cache);
+}
+
+}  // namespace
+
+Task<Result<BlockRef>> ReadBlock(const TableEnvironment& environment, const TableView& view,
+                                 BlockHandle handle, BlockKind kind, IoPurpose purpose, bool fill_cache) {
+  if (!fill_cache) {
+    Result<BlockRef> alone = co_await ReadFromDevice(environment, view, handle, kind, purpose, false);
+    co_return alone;
+  }
+  environment.cache.CountMiss(kind);
+  const BlockKey key{view.id, handle.birth, handle.table_offset};
+  const BlockCache::ReadTicket ticket = environment.cache.JoinRead(key);
+  if (!ticket.leads) {
+    co_await ticket.read->done.Wait();
+    co_return *ticket.read->result;
+  }
+  Result<BlockRef> block = co_await ReadFromDevice(environment, view, handle, kind, purpose, true);
+  environment.cache.FinishRead(key, ticket, block);
+  co_return block;
 }
 
 }  // namespace varve

@@ -22,7 +22,8 @@ inline BlockRef FindCachedBlock(const TableEnvironment& environment, TableId tab
 // Whether the handle names bytes that the table has.
 bool HandleFits(const TableView& view, const BlockHandle& handle);
 
-// Reads and verifies a block, in one device read unless it lies across a jump between extents. Errors name
+// Reads and verifies a block, in one device read unless it lies across a jump between extents. With
+// `fill_cache` it counts as a miss, and whoever else misses the block meanwhile shares the read. Errors name
 // table and offset.
 Task<Result<BlockRef>> ReadBlock(const TableEnvironment& environment, const TableView& view,
                                  BlockHandle handle, BlockKind kind, IoPurpose purpose, bool fill_cache);

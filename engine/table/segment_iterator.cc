@@ -260,6 +260,9 @@ BlockRef SegmentIterator::Fetch(const BlockHandle& handle, BlockKind kind) {
   if (kind == BlockKind::kData) {
     const std::string_view bytes = readahead_.Find(handle);
     if (!bytes.empty()) {
+      if (options_.fill_cache) {
+        environment_.cache.CountMiss(kind);
+      }
       Result<BlockRef> block = AcceptBlock(environment_, view_.id, handle, kind, bytes, options_.fill_cache);
       if (!block.ok()) {
         Fail(block.error());
@@ -315,6 +318,9 @@ Task<Result<BlockRef>> SegmentIterator::LoadWanted() {
     co_return read.error();
   }
   readahead_.Fill(std::move(window), start);
+  if (options_.fill_cache) {
+    environment_.cache.CountMiss(wanted_kind_);
+  }
   co_return AcceptBlock(environment_, view_.id, wanted_, wanted_kind_, readahead_.Find(wanted_),
                         options_.fill_cache);
 }

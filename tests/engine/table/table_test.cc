@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/base/prng.h"
+#include "engine/ring/when_all.h"
 #include "tests/engine/table/table_fixture.h"
 
 namespace varve {
@@ -60,21 +61,70 @@ TEST(Table, CachedKeyIsAnsweredWithoutWaitingAndUncachedIsNot) {
   EXPECT_EQ((*cached)->sequence, SequenceNumber(1042));
 }
 
-TEST(Table, FoundKeyCostsOneDataBlockReadOnceMetaIsCached) {
+TEST(Table, FoundKeyCostsOneReadOnceMetaIsCached) {
   TableFixture fixture;
-  const TableView view = fixture.Build(NumberedEntries(5000, 100));
-  for (uint64_t i = 0; i < 5000; i += 10) {
+  Entries entries = NumberedEntries(5000, 100);
+  const TableView view = fixture.Build(entries);
+  for (uint64_t i = 0; i < 5000; ++i) {
     ASSERT_TRUE(fixture.Get(view, NumberedKey(i)).ok());
   }
-  // Index and filter are cached now; data blocks go.
-  const uint64_t data_misses = fixture.cache.statistics().of(BlockKind::kData).misses;
+  fixture.cache.EraseTable(view.id);
+  // Footer, filter page and index come back; so does one data block.
+  ASSERT_TRUE(fixture.Get(view, NumberedKey(0)).ok());
   const uint64_t reads = fixture.device.counters().of(IoPurpose::kUserRead).reads;
-  TableView uncached = view;
-  for (uint64_t i = 1; i < 5000; i += 500) {
-    ASSERT_TRUE(fixture.Get(uncached, NumberedKey(i), kSequenceNumberMax.value, false).ok());
+  uint64_t found = 0;
+  for (uint64_t i = 1000; i < 5000; i += 500) {
+    const Result<TableLookup> lookup = fixture.Get(view, NumberedKey(i));
+    ASSERT_TRUE(lookup.ok());
+    found += lookup->kind == TableLookup::Kind::kValue ? 1 : 0;
   }
-  EXPECT_EQ(fixture.device.counters().of(IoPurpose::kUserRead).reads - reads,
-            fixture.cache.statistics().of(BlockKind::kData).misses - data_misses);
+  const CacheStatistics statistics = fixture.cache.statistics();
+  const uint64_t filter_pages = statistics.of(BlockKind::kFilter).inserts;
+  EXPECT_EQ(found, 8u);
+  EXPECT_LE(fixture.device.counters().of(IoPurpose::kUserRead).reads - reads, found + filter_pages);
+}
+
+Task<Status> GetInto(TableFixture& fixture, const TableView& view, std::string key, std::string& value) {
+  Result<TableLookup> found =
+      co_await GetFromTable(fixture.environment, view, PointQuery(key, kSequenceNumberMax), true);
+  if (!found.ok()) {
+    co_return found.error();
+  }
+  value = found->value.bytes();
+  co_return OkStatus();
+}
+
+TEST(Table, CoroutinesThatMissTheSameBlockReadItOnce) {
+  TableFixture fixture({.yields = true});
+  const TableView view = fixture.Build(NumberedEntries(20, 100));
+  std::vector<std::string> values(16);
+  std::vector<Task<Status>> gets;
+  gets.reserve(values.size());
+  for (std::string& value : values) {
+    gets.push_back(GetInto(fixture, view, NumberedKey(3), value));
+  }
+  const Status status = fixture.Run(WhenAllOk(std::move(gets)));
+  EXPECT_TRUE(status.ok()) << status.ToString();
+  EXPECT_EQ(values, std::vector<std::string>(16, std::string(100, 'd')));
+  // Footer, filter page, data block.
+  EXPECT_EQ(fixture.device.counters().of(IoPurpose::kUserRead).reads, 3u);
+}
+
+TEST(Table, CoroutinesThatShareAFailedReadAllHearOfIt) {
+  TableFixture fixture({.yields = true});
+  const TableView view = fixture.Build(NumberedEntries(20, 100));
+  std::vector<std::string> values(4);
+  std::vector<Task<Status>> gets;
+  gets.reserve(values.size());
+  for (std::string& value : values) {
+    gets.push_back(GetInto(fixture, view, NumberedKey(3), value));
+  }
+  fixture.device.FailRead(0);
+  const std::vector<Status> statuses = fixture.Run(WhenAll(std::move(gets)));
+  for (const Status& status : statuses) {
+    EXPECT_TRUE(status.Is(ErrorCode::kDeviceError)) << status.ToString();
+  }
+  EXPECT_EQ(ValueOf(fixture.Get(view, NumberedKey(3))), std::string(100, 'd'));
 }
 
 TEST(Table, SnapshotSeesTheVersionOfItsTime) {
