@@ -91,7 +91,8 @@ Task<Result<Attributes>> FileSystem::Lookup(InodeNumber parent, std::string_view
     co_return co_await LookupDots(*core_, parent, name);
   }
   // Reads from the device run side by side; only where something has changed meanwhile is the lock needed.
-  for (const bool locked : {false, true}) {
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    const bool locked = attempt == 1;
     InodeLocks::Guard guard;
     if (locked) {
       guard = co_await core_->locks.Lock(parent);

@@ -49,7 +49,9 @@ class OpsFixture {
 
   explicit OpsFixture(MemoryStoreOptions store_options = {},
                       FileSystemOptions options = {false, false, SmallFormat()})
-      : executor(clock), store(std::make_unique<MemoryStore>(store_options)), options_(options) {
+      : executor(clock, [this](uint64_t due_nanos) { clock.AdvanceTo(due_nanos); }),
+        store(std::make_unique<MemoryStore>(store_options)),
+        options_(options) {
     Mount();
   }
   ~OpsFixture() {
