@@ -6,6 +6,7 @@
 #include "engine/store/memtable_iterator.h"
 #include "engine/store/read_order.h"
 #include "engine/table/merging_iterator.h"
+#include "engine/version/tree_iterator.h"
 
 namespace varve {
 
@@ -48,95 +49,6 @@ std::optional<Store::Lookup> AnswerOf(Result<TableLookup>& found) {
   }
   return Store::Lookup(std::optional<PinnedValue>(std::move(found->value)));
 }
-
-// Yields the tables of one disjoint level in key order as if they were one source, so that a merge compares
-// one key for a level, however many tables it has.
-class LevelSource final : public InternalIterator {
- public:
-  LevelSource(const TableEnvironment& tables, const SortedTables& tree, TableIteratorOptions options)
-      : tables_(tables), tree_(tree), options_(options), at_(tree.First()) {}
-
-  Step Seek(std::string_view internal_key) override {
-    forward_ = true;
-    at_ = tree_.Seek(UserKeyOf(internal_key));
-    return Open() ? After(table_->Seek(internal_key)) : Step::kDone;
-  }
-  Step SeekForPrev(std::string_view internal_key) override {
-    forward_ = false;
-    at_ = tree_.Seek(UserKeyOf(internal_key));
-    if (!at_.Valid() && !tree_.empty()) {
-      at_ = tree_.Last();
-    }
-    return Open() ? After(table_->SeekForPrev(internal_key)) : Step::kDone;
-  }
-  Step SeekToFirst() override {
-    forward_ = true;
-    at_ = tree_.First();
-    return Open() ? After(table_->SeekToFirst()) : Step::kDone;
-  }
-  Step SeekToLast() override {
-    forward_ = false;
-    at_ = tree_.Last();
-    return Open() ? After(table_->SeekToLast()) : Step::kDone;
-  }
-  Step Next() override {
-    forward_ = true;
-    return After(table_->Next());
-  }
-  Step Prev() override {
-    forward_ = false;
-    return After(table_->Prev());
-  }
-  Task<void> Load() override {
-    Step step = Step::kNeedsIo;
-    while (step == Step::kNeedsIo) {
-      co_await table_->Load();
-      step = After(Step::kDone);
-    }
-  }
-
-  bool Valid() const override { return table_ != nullptr && table_->Valid(); }
-  std::string_view key() const override { return table_->key(); }
-  std::string_view value() const override { return table_->value(); }
-  Status status() const override { return table_ != nullptr ? table_->status() : OkStatus(); }
-
- private:
-  bool Open() {
-    if (!at_.Valid()) {
-      table_.reset();
-      opened_ = nullptr;
-      return false;
-    }
-    if (opened_ != &*at_) {
-      opened_ = &*at_;
-      table_ = NewTableIterator(tables_, opened_->view(), options_);
-    }
-    return true;
-  }
-  // Past the end of one table the walk goes on in its neighbour.
-  Step After(Step step) {
-    while (step == Step::kDone && !table_->Valid() && table_->status().ok()) {
-      if (forward_) {
-        at_.Next();
-      } else {
-        at_.Prev();
-      }
-      if (!Open()) {
-        return Step::kDone;
-      }
-      step = forward_ ? table_->SeekToFirst() : table_->SeekToLast();
-    }
-    return step;
-  }
-
-  const TableEnvironment& tables_;
-  const SortedTables& tree_;
-  const TableIteratorOptions options_;
-  SortedTables::Cursor at_;
-  const LiveTable* opened_ = nullptr;
-  std::unique_ptr<InternalIterator> table_;
-  bool forward_ = true;
-};
 
 bool MayHoldAny(const LiveTable& table, std::string_view lower, std::string_view upper) {
   return table.largest_key() >= lower && (upper.empty() || table.smallest_key() < upper);
@@ -200,7 +112,7 @@ std::unique_ptr<InternalIterator> NewStateIterator(const TableEnvironment& table
   for (uint32_t i = 1; i < kLevels; i++) {
     const Level& level = state.version->level(i);
     if (!level.tree.empty()) {
-      sources.push_back(std::make_unique<LevelSource>(tables, level.tree, options));
+      sources.push_back(NewTreeIterator(tables, level.tree, options));
     }
     for (const StampedTable& placed : level.log) {
       if (MayHoldAny(*placed.table, lower, upper)) {

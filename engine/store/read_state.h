@@ -9,21 +9,26 @@
 
 #include "engine/base/units.h"
 #include "engine/memtable/memtable.h"
+#include "engine/space/extent_allocator.h"
 #include "engine/version/published.h"
 #include "engine/version/version.h"
 
 namespace varve {
 
-// A memtable and its place in the order of memtables.
+// A memtable and its place in the order of memtables. What is not the memtable itself is under the mutex of
+// Memtables (memtables.h), except that last_sequence no longer changes once it is listed as immutable.
 struct HeldMemtable {
   HeldMemtable(size_t capacity_bytes, uint64_t seed) : memtable(capacity_bytes, seed) {}
 
   Memtable memtable;
-  // Set when it is switched away, before it is listed as immutable. Its writers may still be inserting then:
-  // it is complete once the visible sequence number has reached last_sequence.
+  // Set when it is switched away. Its writers may still be inserting then: it is complete once the visible
+  // sequence number has reached this.
   SequenceNumber last_sequence;
-  // Once it is flushed, log replay starts here.
-  Lsn log_end;
+  // What its flush will write at most, and the space that is promised for it: what was acknowledged can
+  // always be flushed.
+  uint64_t table_bytes = 0;
+  uint64_t promised_bytes = 0;
+  std::vector<SpaceReservation> promises;
   bool has_deletes = false;
 };
 

@@ -52,7 +52,7 @@ struct StoreStatistics {
   // Nanoseconds. Reads answered from memory and batches that did not wait are sampled one in kTimedOneIn; the
   // others are all timed, their waits included.
   Histogram get_from_memory, get_from_device, write, write_waited, sync;
-  std::atomic<uint64_t> iterators{0}, iterator_moves{0}, snapshots{0};
+  std::atomic<uint64_t> iterators{0}, snapshots{0};
 
   // How often, and for how long in all, writers were held back.
   std::atomic<uint64_t> throttled{0}, throttled_nanos{0}, stopped{0}, stopped_nanos{0};
@@ -64,7 +64,7 @@ struct StoreStatistics {
   std::array<OfKind, kCompactionKinds> by_kind;
   OfKind& of(CompactionKind kind) { return by_kind[static_cast<size_t>(kind)]; }
 
-  std::atomic<uint64_t> reclaimed_bytes{0}, discarded_bytes{0};
+  std::atomic<uint64_t> reclaimed_bytes{0};
 };
 
 // "{"count":..,"mean":..,"p50":..,"p90":..,"p99":..,"p999":..,"max":..}", in nanoseconds.

@@ -19,10 +19,10 @@
 #include <vector>
 
 #include "engine/base/clock.h"
-#include "engine/base/size_limits.h"
 #include "engine/base/logger.h"
 #include "engine/base/pinned_value.h"
 #include "engine/base/result.h"
+#include "engine/base/size_limits.h"
 #include "engine/base/step.h"
 #include "engine/base/units.h"
 #include "engine/ring/executor.h"

@@ -17,7 +17,8 @@ namespace varve::testing {
 
 using State = std::map<std::string, std::string>;
 
-// Sums up a state so that it can be compared with a moment of the past: independent of the order of the pairs.
+// Sums up a state so that it can be compared with a moment of the past: independent of the order of the
+// pairs.
 inline uint64_t PairDigest(std::string_view key, std::string_view value) {
   return Hash64(value, Hash64(key) | 1);
 }
@@ -57,8 +58,8 @@ class StoreModel {
   // Everything so far survives a crash from here on.
   void MarkDurable() { durable_ = log_.size(); }
 
-  // A crash left `survived`: true when that is the state after some number of batches, all durable ones among them.
-  // Then the model goes on from there.
+  // A crash left `survived`: true when that is the state after some number of batches, all durable ones among
+  // them. Then the model goes on from there.
   bool CrashTo(const State& survived) {
     const uint64_t digest = DigestOf(survived);
     for (size_t count = log_.size() + 1; count-- > durable_;) {

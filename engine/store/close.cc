@@ -1,0 +1,83 @@
+// The ends of work: Settle, and Close, which leaves no log to replay.
+
+#include <utility>
+
+#include "engine/store/store_impl.h"
+
+namespace varve {
+
+// Until no memtable holds anything. Ends early, with success, where space is exhausted: the log has it.
+Task<Status> StoreImpl::FlushAll() {
+  while (true) {
+    if (health_.read_only()) {
+      co_return health_.refusal();
+    }
+    const uint64_t generation = scheduler_->progress().generation();
+    const bool switched = memtables_->Switch();
+    if (switched && memtables_->OldestImmutable() == nullptr) {
+      co_return OkStatus();
+    }
+    if (scheduler_->space_exhausted()) {
+      co_return OkStatus();
+    }
+    scheduler_->Wake();
+    co_await scheduler_->progress().Beyond(generation);
+  }
+}
+
+Task<Status> StoreImpl::Settle() {
+  if (options_.read_only) {
+    co_return OkStatus();
+  }
+  Status flushed = co_await FlushAll();
+  if (!flushed.ok()) {
+    co_return flushed;
+  }
+  co_await scheduler_->Settle();
+  co_await scheduler_->ReclaimAll();
+  if (health_.read_only()) {
+    co_return health_.refusal();
+  }
+  co_return OkStatus();
+}
+
+Task<Status> StoreImpl::Close() {
+  if (closed_.exchange(true) || options_.read_only) {
+    co_return OkStatus();
+  }
+  Status status = co_await wal_->Sync();
+  if (!status.ok()) {
+    health_.Fail("writing the log", status.error());
+  }
+  Status flushed = co_await FlushAll();
+  if (status.ok()) {
+    status = std::move(flushed);
+  }
+  co_await scheduler_->Stop();
+  co_await wal_->Close();
+  if (status.ok() && !health_.read_only()) {
+    co_await scheduler_->ReclaimAll();
+    status = co_await InstallClean();
+  }
+  co_return status;
+}
+
+Task<Status> StoreImpl::InstallClean() {
+  if (memtables_->OldestImmutable() != nullptr || !memtables_->fill().active_empty) {
+    co_return OkStatus();
+  }
+  VersionEdit edit;
+  edit.clean = true;
+  edit.last_sequence = wal_->last_sequence();
+  edit.log_start = wal_->next_lsn();
+  // The rest keep their space for the next epoch (log_segments.h).
+  const std::shared_ptr<const Version> version = versions_->current();
+  const std::vector<WalSegment>& segments = version->wal_segments();
+  for (size_t i = 0; i + LogSegments::kSpareMax < segments.size(); i++) {
+    edit.released_wal_segments.push_back(segments[i].number);
+  }
+  const Result<std::shared_ptr<const Version>> installed = co_await versions_->Install(std::move(edit));
+  co_return installed.status();
+}
+
+}  // namespace varve

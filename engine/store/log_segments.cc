@@ -1,0 +1,80 @@
+#include "engine/store/log_segments.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/ring/executor.h"
+
+namespace varve {
+
+void LogSegments::Recycle(const Extent& extent) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (spare_.size() < kSpareMax && extent.bytes() >= kWalSegmentBytesMin) {
+      spare_.push_back(extent);
+      return;
+    }
+  }
+  allocator_.Release({&extent, 1});
+}
+
+Result<Extent> LogSegments::TakeExtent() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!spare_.empty()) {
+      const Extent extent = spare_.back();
+      spare_.pop_back();
+      return extent;
+    }
+  }
+  // Where the free space is in pieces, the largest piece that still makes a segment.
+  uint64_t wanted = segment_bytes_;
+  while (true) {
+    Result<SpaceReservation> reservation = allocator_.Reserve(wanted, SpaceClass::kInternal);
+    if (reservation.ok()) {
+      std::vector<Extent> pieces = allocator_.Take(*reservation, wanted);
+      const auto largest = std::max_element(
+          pieces.begin(), pieces.end(), [](const Extent& a, const Extent& b) { return a.units < b.units; });
+      const Extent extent = *largest;
+      pieces.erase(largest);
+      // Never written to: as good as free.
+      allocator_.Release(pieces);
+      if (extent.bytes() >= kWalSegmentBytesMin) {
+        return extent;
+      }
+      allocator_.Release({&extent, 1});
+    }
+    if (wanted <= kWalSegmentBytesMin) {
+      return NoSpace(fmt::format("the log needs {} bytes in one piece", kWalSegmentBytesMin));
+    }
+    wanted = std::max(RoundUp(wanted / 2, kExtentUnitBytes), RoundUp(kWalSegmentBytesMin, kExtentUnitBytes));
+  }
+}
+
+Task<Result<WalSegment>> LogSegments::NextSegment(RecoveryEpoch epoch, Lsn epoch_first_lsn) {
+  co_await Executor::Current().Yield();
+  const Result<Extent> extent = TakeExtent();
+  if (!extent.ok()) {
+    co_return extent.error();
+  }
+  WalSegment segment;
+  segment.number = versions_.current()->counters().next_wal_segment;
+  segment.extent = *extent;
+  segment.epoch = epoch;
+  segment.epoch_first_lsn = epoch_first_lsn;
+  VersionEdit edit;
+  edit.added_wal_segments.push_back(segment);
+  const Result<std::shared_ptr<const Version>> installed = co_await versions_.Install(std::move(edit));
+  if (!installed.ok()) {
+    // Where it is not known whether the edit is on the device, its space stays taken.
+    if (installed.Is(ErrorCode::kNoSpace) || installed.Is(ErrorCode::kCorruption)) {
+      Recycle(segment.extent);
+    }
+    co_return installed.error();
+  }
+  co_return segment;
+}
+
+}  // namespace varve

@@ -1,0 +1,41 @@
+// LogSegments: where the log gets its segments. A segment must lie in one piece, and a full, fragmented
+// device may have none left: so segments that the log is done with are kept for its next ones, and a clean
+// close leaves some in the manifest.
+#pragma once
+
+#include <mutex>
+#include <vector>
+
+#include "engine/base/result.h"
+#include "engine/ring/task.h"
+#include "engine/space/extent_allocator.h"
+#include "engine/version/version_set.h"
+#include "engine/wal/wal_writer.h"
+
+namespace varve {
+
+class LogSegments final : public WalSegmentSource {
+ public:
+  // The log writes one while the next is ready; a third waits for the flush of what it holds.
+  static constexpr size_t kSpareMax = 2;
+
+  LogSegments(ExtentAllocator& allocator, VersionSet& versions, uint64_t segment_bytes)
+      : allocator_(allocator), versions_(versions), segment_bytes_(segment_bytes) {}
+
+  // Any thread. The extent of a segment that no durable edit names any more.
+  void Recycle(const Extent& extent);
+
+  // Installs an edit, so it must not run inside a call of somebody who holds a lock: it gives way first.
+  Task<Result<WalSegment>> NextSegment(RecoveryEpoch epoch, Lsn epoch_first_lsn) override;
+
+ private:
+  Result<Extent> TakeExtent();
+
+  ExtentAllocator& allocator_;
+  VersionSet& versions_;
+  const uint64_t segment_bytes_;
+  std::mutex mutex_;
+  std::vector<Extent> spare_;  // under mutex_
+};
+
+}  // namespace varve

@@ -1,0 +1,203 @@
+// Opening: superblock, manifest, log replay into memtables, a new recovery epoch, then work. No table is
+// read.
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/base/batch_records.h"
+#include "engine/store/store_impl.h"
+
+namespace varve {
+
+namespace {
+
+// Of a replayed record, as memtables.cc reckons for new ones.
+uint64_t TableBytesOf(const WalGroup& group) {
+  return group.header.payload_bytes + group.header.payload_bytes / 32 +
+         uint64_t{group.header.record_count} * 20;
+}
+
+}  // namespace
+
+Task<Status> StoreImpl::Open() {
+  Status opened = co_await OpenParts();
+  if (!opened.ok() && wal_ != nullptr) {
+    co_await wal_->Close();
+  }
+  co_return opened;
+}
+
+Task<Status> StoreImpl::OpenParts() {
+  const Result<Superblock> superblock = co_await superblocks_.Load();
+  if (!superblock.ok()) {
+    co_return superblock.error();
+  }
+  for (const std::string& problem : superblocks_.problems()) {
+    environment_.logger.Log(LogLevel::kWarning, problem);
+  }
+  if (!options_.read_only) {
+    Status writable = CheckWritable(*superblock);
+    if (!writable.ok()) {
+      co_return writable;
+    }
+  }
+  const Result<Layout> layout = Layout::ForDevice(superblock->device_bytes);
+  if (!layout.ok()) {
+    co_return layout.error();
+  }
+  shape_ = ShapeOf(*layout, options_, superblock->parameters.data_block_bytes);
+  allocator_ = std::make_unique<ExtentAllocator>(*layout, shape_.internal_share_bytes);
+  tables_.emplace(TableEnvironment{environment_.device, cache_, superblock->uuid});
+
+  const VersionSetEnvironment version_environment{.device = environment_.device,
+                                                  .allocator = *allocator_,
+                                                  .superblocks = superblocks_,
+                                                  .logger = environment_.logger,
+                                                  .installs = this,
+                                                  .releases = this};
+  Result<std::unique_ptr<VersionSet>> versions = co_await VersionSet::Open(version_environment);
+  if (!versions.ok()) {
+    co_return versions.error();
+  }
+  versions_ = std::move(*versions);
+  const std::shared_ptr<const Version> version = versions_->current();
+
+  Result<Recovered> recovered = co_await ReplayLog(*version);
+  if (!recovered.ok()) {
+    co_return recovered.error();
+  }
+  memtables_ = std::make_unique<Memtables>(shape_, *allocator_, environment_.seed, version,
+                                           recovered->memtables, recovered->end.last_sequence);
+  if (options_.read_only) {
+    health_.OpenedReadOnly();
+    co_return OkStatus();
+  }
+  co_return co_await BeginEpoch(*recovered);
+}
+
+Task<Result<StoreImpl::Recovered>> StoreImpl::ReplayLog(const Version& version) {
+  const VersionCounters& counters = version.counters();
+  Recovered recovered;
+  if (counters.clean) {
+    // The segments that are still named only keep their space for the next epoch.
+    recovered.end.next_lsn = std::max(counters.log_start, Lsn(1));
+    recovered.end.last_sequence = counters.last_sequence;
+    co_return recovered;
+  }
+  WalReaderOptions options;
+  options.store_uuid = superblocks_.current().uuid;
+  options.segments = version.wal_segments();
+  options.log_start = counters.log_start;
+  options.tables_sequence = counters.last_sequence;
+  WalReader reader(environment_.device, std::move(options));
+  while (true) {
+    const Result<std::optional<WalGroup>> group = co_await reader.Next();
+    if (!group.ok()) {
+      co_return group.error();
+    }
+    if (!group->has_value()) {
+      break;
+    }
+    const Status replayed = ReplayGroup(**group, counters.last_sequence, recovered);
+    if (!replayed.ok()) {
+      co_return replayed.error();
+    }
+  }
+  recovered.end = reader.end();
+  co_return recovered;
+}
+
+Status StoreImpl::ReplayGroup(const WalGroup& group, SequenceNumber tables_sequence, Recovered& recovered) {
+  if (group.header.last_sequence() <= tables_sequence) {
+    return OkStatus();
+  }
+  std::vector<std::shared_ptr<HeldMemtable>>& memtables = recovered.memtables;
+  if (memtables.empty() || memtables.back()->memtable.memory_bytes() >= shape_.memtable_bytes) {
+    memtables.push_back(
+        std::make_shared<HeldMemtable>(shape_.memtable_bytes, environment_.seed + group.header.lsn.value));
+  }
+  HeldMemtable& into = *memtables.back();
+  SequenceNumber sequence = group.header.first_sequence;
+  BatchRecordReader reader(group.records);
+  uint32_t count = 0;
+  for (; reader.Next(); sequence = sequence.Next(), count++) {
+    const BatchRecord& record = reader.record();
+    if (sequence > tables_sequence) {
+      into.memtable.Add(sequence, record.kind, record.key, record.value);
+    }
+    into.has_deletes = into.has_deletes || record.kind == RecordKind::kTombstone;
+  }
+  if (!reader.status().ok()) {
+    return reader.status();
+  }
+  if (count != group.header.record_count) {
+    return Corruption("a group of the log holds another number of records than its header says");
+  }
+  into.last_sequence = group.header.last_sequence();
+  into.table_bytes += TableBytesOf(group);
+  return OkStatus();
+}
+
+Task<Status> StoreImpl::BeginEpoch(Recovered& recovered) {
+  const std::shared_ptr<const Version> version = versions_->current();
+  const VersionCounters& counters = version->counters();
+  log_segments_ = std::make_unique<LogSegments>(*allocator_, *versions_, shape_.wal_segment_bytes);
+
+  // Durable before anything is written under it.
+  VersionEdit edit;
+  edit.epoch = counters.epoch.Next();
+  const RecoveryEpoch epoch = *edit.epoch;
+  if (counters.clean) {
+    for (const WalSegment& segment : version->wal_segments()) {
+      edit.released_wal_segments.push_back(segment.number);
+    }
+  }
+  const Result<std::shared_ptr<const Version>> installed = co_await versions_->Install(std::move(edit));
+  if (!installed.ok()) {
+    co_return installed.error();
+  }
+  if (counters.clean) {
+    for (const WalSegment& segment : version->wal_segments()) {
+      log_segments_->Recycle(segment.extent);
+    }
+  }
+
+  WalWriterOptions options;
+  options.store_uuid = superblocks_.current().uuid;
+  options.epoch = epoch;
+  options.first_lsn = recovered.end.next_lsn;
+  options.first_sequence = recovered.end.last_sequence.Next();
+  options.old_segments = std::move(recovered.end.segments);
+  wal_ = std::make_unique<WalWriter>(environment_.device, *log_segments_, std::move(options));
+  Status started = co_await wal_->Start();
+  if (!started.ok()) {
+    co_return started;
+  }
+
+  scheduler_ = std::make_unique<Scheduler>(
+      SchedulerEnvironment{.device = environment_.device,
+                           .logger = environment_.logger,
+                           .executors = environment_.background,
+                           .shape = shape_,
+                           .jobs = MakeJobEnvironment(),
+                           .allocator = *allocator_,
+                           .versions = *versions_,
+                           .memtables = *memtables_,
+                           .log_segments = *log_segments_,
+                           .wal = *wal_,
+                           .snapshots = snapshots_,
+                           .health = health_,
+                           .statistics = statistics_,
+                           .commit_interval_nanos = options_.commit_interval_nanos});
+  scheduler_->Start();
+  co_return OkStatus();
+}
+
+JobEnvironment StoreImpl::MakeJobEnvironment() {
+  return {.table = *tables_,
+          .allocator = *allocator_,
+          .shape = shape_,
+          .new_table_id = [versions = versions_.get()] { return versions->NewTableId(); }};
+}
+
+}  // namespace varve

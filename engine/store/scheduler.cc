@@ -1,0 +1,251 @@
+#include "engine/store/scheduler.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/ring/spawn_on.h"
+#include "engine/store/space_picker.h"
+
+namespace varve {
+
+namespace {
+
+// One merge deep in the tree must not keep level 0 from being emptied.
+constexpr size_t kCompactionsPerExecutor = 2;
+// While less than this share of the device is left to users, space is reclaimed at once.
+constexpr uint64_t kShortShare = 8;
+
+}  // namespace
+
+Scheduler::Scheduler(SchedulerEnvironment environment)
+    : environment_(std::move(environment)), home_(*environment_.executors.front()) {
+  environment_.jobs.cancelled = &cancelled_;
+}
+
+Scheduler::~Scheduler() {
+  Check(!started_ || loop_ended_.IsSet(), "the scheduler was destroyed while it ran");
+}
+
+void Scheduler::Start() {
+  started_ = true;
+  SpawnOn(home_, Loop());
+  SpawnOn(home_, CommitLoop());
+  Wake();
+}
+
+Task<void> Scheduler::Stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  cancelled_.store(true);
+  Wake();
+  SpawnOn(home_, InterruptCommit());
+  co_await loop_ended_.Wait();
+  co_await commit_ended_.Wait();
+  progress_.WakeAll();
+}
+
+Task<void> Scheduler::Loop() {
+  while (true) {
+    co_await wake_.Wait();
+    wake_.Reset();
+    std::vector<AsyncEvent*> settled;
+    bool ended = false;
+    {
+      const std::lock_guard lock(mutex_);
+      StartDueLocked();
+      if (IdleLocked()) {
+        settled.swap(settling_);
+        ended = stopping_;
+      }
+    }
+    UpdatePressure();
+    for (AsyncEvent* const event : settled) {
+      event->Set();
+    }
+    if (ended) {
+      break;
+    }
+  }
+  loop_ended_.Set();
+}
+
+// A commit begins half an interval after the first write that it covers: the other half is for the device.
+Task<void> Scheduler::CommitLoop() {
+  while (true) {
+    co_await unsynced_.Wait();
+    if (!cancelled_.load()) {
+      co_await commit_sleep_.For(environment_.commit_interval_nanos / 2);
+    }
+    if (cancelled_.load()) {
+      break;
+    }
+    // Before the sync: what is appended later sets it again.
+    unsynced_.Reset();
+    if (environment_.health.read_only()) {
+      continue;
+    }
+    const Status synced = co_await environment_.wal.Sync();
+    if (!synced.ok()) {
+      environment_.health.Fail("writing the log", synced.error());
+    } else if (environment_.wal.last_sequence() > environment_.wal.durable_sequence()) {
+      unsynced_.Set();
+    }
+  }
+  commit_ended_.Set();
+}
+
+Task<void> Scheduler::InterruptCommit() {
+  commit_sleep_.Interrupt();
+  unsynced_.Set();
+  co_return;
+}
+
+void Scheduler::StartDueLocked() {
+  if (stopping_ || environment_.health.read_only()) {
+    return;
+  }
+  StartFlushLocked();
+  StartCompactionsLocked();
+  const SpaceNumbers space = environment_.allocator.numbers();
+  const bool is_short = space.user_available_bytes < space.total_bytes / kShortShare;
+  if (space.released_bytes != 0 &&
+      (is_short || space_wanted_ || space.released_bytes >= environment_.shape.reclaim_batch_bytes)) {
+    StartReclaimLocked();
+  }
+  if (space_wanted_) {
+    WorkForSpaceLocked();
+  }
+}
+
+bool Scheduler::IdleLocked() const {
+  const bool flush_due =
+      environment_.memtables.OldestImmutable() != nullptr && !stopping_ && !environment_.health.read_only();
+  return !flushing_ && compactions_ == 0 && !reclaiming_ && (!flush_due || flush_lacks_space_);
+}
+
+void Scheduler::StartFlushLocked() {
+  if (flushing_ || flush_lacks_space_) {
+    return;
+  }
+  std::shared_ptr<HeldMemtable> oldest = environment_.memtables.OldestImmutable();
+  if (oldest == nullptr) {
+    return;
+  }
+  flushing_ = true;
+  SpawnOn(NextExecutor(), RunFlushJob(std::move(oldest)));
+}
+
+void Scheduler::StartCompactionsLocked() {
+  const size_t jobs_max = kCompactionsPerExecutor * environment_.executors.size();
+  while (compactions_ < jobs_max && !compaction_lacks_space_) {
+    const std::shared_ptr<const Version> version = environment_.versions.current();
+    std::optional<CompactionPlan> plan = PickTreeCompaction(*version, environment_.shape.tree, picker_);
+    if (!plan) {
+      return;
+    }
+    // Two large merges at once could each take what the other needs.
+    if (SpaceNeededBy(*plan) > SpaceForPlans()) {
+      compaction_lacks_space_ = true;
+      space_wanted_ = true;
+      return;
+    }
+    StartCompactionLocked(std::move(*plan));
+  }
+}
+
+void Scheduler::StartCompactionLocked(CompactionPlan plan) {
+  picker_.Started(plan);
+  compactions_++;
+  SpawnOn(NextExecutor(), RunCompactionJob(std::move(plan)));
+}
+
+uint64_t Scheduler::SpaceForPlans() const {
+  const SpaceNumbers space = environment_.allocator.numbers();
+  return space.free_bytes > space.reserved_bytes ? space.free_bytes - space.reserved_bytes : 0;
+}
+
+// One step at a time, and only when nothing runs that may give space back by itself: whoever still lacks
+// space after it asks again.
+void Scheduler::WorkForSpaceLocked() {
+  if (flushing_ || compactions_ != 0 || reclaiming_) {
+    return;
+  }
+  space_wanted_ = false;
+  const Memtables::Fill fill = environment_.memtables.fill();
+  if (fill.any_deletes && fill.immutables == 0 && environment_.memtables.Switch()) {
+    StartFlushLocked();
+    return;
+  }
+  const std::shared_ptr<const Version> version = environment_.versions.current();
+  std::optional<CompactionPlan> plan =
+      PickForSpace(*version, environment_.shape.tree, picker_, SpaceForPlans(), !last_level_in_vain_);
+  if (plan) {
+    StartCompactionLocked(std::move(*plan));
+    return;
+  }
+  space_exhausted_.store(true, std::memory_order_release);
+  progress_.WakeAll();
+}
+
+void Scheduler::StartReclaimLocked() {
+  if (!reclaiming_) {
+    reclaiming_ = true;
+    SpawnOn(NextExecutor(), RunReclaimJob());
+  }
+}
+
+bool Scheduler::AskForSpace() {
+  const std::lock_guard lock(mutex_);
+  if (stopping_ || environment_.health.read_only() || space_exhausted_.load(std::memory_order_relaxed)) {
+    return false;
+  }
+  space_wanted_ = true;
+  wake_.Set();
+  return true;
+}
+
+void Scheduler::ForgetExhaustion() {
+  const std::lock_guard lock(mutex_);
+  space_exhausted_.store(false, std::memory_order_release);
+  last_level_in_vain_ = false;
+  flush_lacks_space_ = false;
+  compaction_lacks_space_ = false;
+}
+
+Task<void> Scheduler::Settle() {
+  AsyncEvent settled;
+  {
+    const std::lock_guard lock(mutex_);
+    settling_.push_back(&settled);
+  }
+  Wake();
+  co_await settled.Wait();
+}
+
+Executor& Scheduler::NextExecutor() {
+  return *environment_.executors[next_executor_++ % environment_.executors.size()];
+}
+
+size_t Scheduler::running_jobs() const {
+  const std::lock_guard lock(mutex_);
+  return compactions_ + (flushing_ ? 1 : 0) + (reclaiming_ ? 1 : 0);
+}
+
+void Scheduler::UpdatePressure() {
+  const Memtables::Fill fill = environment_.memtables.fill();
+  const std::shared_ptr<const Version> version = environment_.versions.current();
+  const TreeConfig& tree = environment_.shape.tree;
+  Debt debt;
+  debt.immutable_memtables = fill.immutables;
+  debt.immutable_memtables_max = environment_.shape.immutable_memtables_max;
+  debt.memtable_fill = fill.active;
+  debt.level0_tables = version->level0().size();
+  debt.level0_tables_trigger = tree.level0_tables_trigger;
+  debt.overdue_bytes = CompactionDebtBytes(*version, tree);
+  debt.level1_bytes = tree.level1_bytes;
+  throttle_.SetRate(RateAt(PressureOf(debt)));
+}
+
+}  // namespace varve

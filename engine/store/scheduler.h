@@ -1,0 +1,162 @@
+// Scheduler: what runs in the background, and when: flushes, compactions by the pickers' plans, reclaim of
+// space, and the commit interval. It decides; the jobs of engine/compaction do the work.
+//
+// Threads: one loop on the first background executor makes all decisions; jobs run on the background
+// executors in turn. Any thread may call what is public. mutex_ guards the bookkeeping, is held for a
+// decision at most, and inside it only leaf locks are taken (allocator, snapshots, waiters).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "engine/base/clock.h"
+#include "engine/base/logger.h"
+#include "engine/base/result.h"
+#include "engine/compaction/job_environment.h"
+#include "engine/ring/async_event.h"
+#include "engine/ring/executor.h"
+#include "engine/ring/interruptible_sleep.h"
+#include "engine/ring/task.h"
+#include "engine/space/extent_allocator.h"
+#include "engine/store/back_pressure.h"
+#include "engine/store/health.h"
+#include "engine/store/log_segments.h"
+#include "engine/store/memtables.h"
+#include "engine/store/snapshots.h"
+#include "engine/store/statistics.h"
+#include "engine/store/store_shape.h"
+#include "engine/store/wait_list.h"
+#include "engine/tree/tree_picker.h"
+#include "engine/version/version_set.h"
+#include "engine/wal/wal_writer.h"
+
+namespace varve {
+
+// All must outlive the scheduler.
+struct SchedulerEnvironment {
+  BlockDevice& device;
+  Logger& logger;
+  const std::vector<Executor*>& executors;
+  const StoreShape& shape;
+  JobEnvironment jobs;
+  ExtentAllocator& allocator;
+  VersionSet& versions;
+  Memtables& memtables;
+  LogSegments& log_segments;
+  WalWriter& wal;
+  HeldSnapshots& snapshots;
+  Health& health;
+  StoreStatistics& statistics;
+  uint64_t commit_interval_nanos;
+};
+
+class Scheduler {
+ public:
+  explicit Scheduler(SchedulerEnvironment environment);
+  ~Scheduler();
+  Scheduler(const Scheduler&) = delete;
+  Scheduler& operator=(const Scheduler&) = delete;
+
+  // Once, first.
+  void Start();
+  // Lets running jobs end (merges are cancelled, a flush is not), starts no more, and waits for it. Last.
+  Task<void> Stop();
+
+  // Something may be due: a memtable was switched, space was released.
+  void Wake() { wake_.Set(); }
+  // Something was appended to the log that nobody syncs: the commit interval begins.
+  void MarkUnsynced() {
+    if (!unsynced_.IsSet()) {
+      unsynced_.Set();
+    }
+  }
+  // A batch did not fit. True: work that may make room is under way or due, wait for progress(); false: there
+  // is none.
+  bool AskForSpace();
+  // What was written since frees space: asking is worth while again.
+  void OnDeletesWritten() {
+    if (space_exhausted_.load(std::memory_order_relaxed)) {
+      ForgetExhaustion();
+    }
+  }
+  bool space_exhausted() const { return space_exhausted_.load(std::memory_order_acquire); }
+  // Woken when a job has ended, or nothing more can be done for space.
+  WaitList& progress() { return progress_; }
+  const Throttle& throttle() const { return throttle_; }
+  Throttle& throttle() { return throttle_; }
+
+  // Waits until no memtable waits for its flush and no compaction is due.
+  Task<void> Settle();
+  // Makes all released space free.
+  Task<void> ReclaimAll();
+
+  size_t running_jobs() const;
+
+ private:
+  Task<void> Loop();
+  Task<void> CommitLoop();
+  Task<void> InterruptCommit();
+
+  // Decisions; on the loop's executor, with mutex_ held.
+  void StartDueLocked();
+  void StartFlushLocked();
+  void StartCompactionsLocked();
+  void StartCompactionLocked(CompactionPlan plan);
+  void WorkForSpaceLocked();
+  void StartReclaimLocked();
+  bool IdleLocked() const;
+  void UpdatePressure();
+
+  // Jobs; each ends with JobEnded. scheduler_jobs.cc.
+  Task<void> RunFlushJob(std::shared_ptr<HeldMemtable> held);
+  Task<Status> Flush(HeldMemtable& held);
+  Task<void> RunCompactionJob(CompactionPlan plan);
+  Task<Status> Compact(const CompactionPlan& plan);
+  Task<Status> InstallOutput(JobOutput output);
+  Task<void> RunReclaimJob();
+  Task<void> Reclaim();
+  template <typename Update>
+  void JobEnded(Update update);
+
+  Executor& NextExecutor();
+  void ForgetExhaustion();
+  uint64_t SpaceForPlans() const;
+
+  SchedulerEnvironment environment_;
+  Executor& home_;
+  std::atomic<bool> cancelled_{false};
+  Throttle throttle_;
+  AsyncEvent wake_;
+  AsyncEvent unsynced_;
+  WaitList progress_;
+  std::atomic<bool> space_exhausted_{false};
+
+  // On home_ only.
+  InterruptibleSleep commit_sleep_;
+  AsyncEvent loop_ended_;
+  AsyncEvent commit_ended_;
+  bool started_ = false;
+
+  mutable std::mutex mutex_;
+  // All under mutex_.
+  bool stopping_ = false;
+  TreePickerState picker_;
+  size_t compactions_ = 0;
+  bool flushing_ = false;
+  bool reclaiming_ = false;
+  // The last try of each found too little space; cleared by any progress.
+  bool flush_lacks_space_ = false;
+  bool compaction_lacks_space_ = false;
+  bool space_wanted_ = false;
+  bool last_level_in_vain_ = false;
+  size_t next_executor_ = 0;
+  std::vector<AsyncEvent*> settling_;
+
+  // What the log has let go of and the manifest still names. The flush job's own: there is one at a time.
+  std::vector<WalSegment> log_released_;
+};
+
+}  // namespace varve

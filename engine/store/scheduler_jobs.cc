@@ -1,0 +1,199 @@
+// The jobs that the scheduler starts: how each takes its turn, installs what it made, and reports its end.
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/compaction/flush_job.h"
+#include "engine/compaction/table_merge_job.h"
+#include "engine/ring/when_all.h"
+#include "engine/store/memtable_iterator.h"
+#include "engine/store/scheduler.h"
+
+namespace varve {
+
+namespace {
+
+// Discards in flight at once.
+constexpr size_t kDiscardsAtOnce = 8;
+
+// The number that a Result's error or a Status tells apart from success.
+bool LacksSpace(const Status& status) {
+  return status.Is(ErrorCode::kNoSpace);
+}
+bool WasCancelled(const Status& status) {
+  return status.Is(ErrorCode::kCancelled);
+}
+
+}  // namespace
+
+template <typename Update>
+void Scheduler::JobEnded(Update update) {
+  // Everything under the lock: once the loop sees that nothing runs, this may be destroyed.
+  const std::lock_guard lock(mutex_);
+  update();
+  wake_.Set();
+  progress_.WakeAll();
+}
+
+Task<void> Scheduler::RunFlushJob(std::shared_ptr<HeldMemtable> held) {
+  const uint64_t begin = home_.clock().MonotonicNanos();
+  const Status status = co_await Flush(*held);
+  held.reset();
+  StoreStatistics::OfKind& counters = environment_.statistics.of(CompactionKind::kFlush);
+  counters.jobs++;
+  counters.nanos += home_.clock().MonotonicNanos() - begin;
+  if (!status.ok()) {
+    counters.failed++;
+    if (!LacksSpace(status) && !WasCancelled(status)) {
+      environment_.health.Fail("writing a memtable out", status.error());
+    }
+  }
+  JobEnded([&] {
+    flushing_ = false;
+    flush_lacks_space_ = LacksSpace(status);
+    space_wanted_ = space_wanted_ || flush_lacks_space_;
+    compaction_lacks_space_ = false;
+    if (status.ok()) {
+      space_exhausted_.store(false, std::memory_order_release);
+    }
+  });
+}
+
+Task<Status> Scheduler::Flush(HeldMemtable& held) {
+  // Writers that got their place before it was switched away may still be copying: microseconds.
+  while (environment_.memtables.visible() < held.last_sequence) {
+    co_await Executor::Current().Yield();
+  }
+  environment_.memtables.ReleasePromise(held);
+  const Memtable::Totals totals = held.memtable.totals();
+  FlushInput input;
+  input.records = std::make_unique<MemtableSource>(held.memtable);
+  input.bytes_max = totals.user_bytes;
+  input.entries_max = totals.entries;
+  input.snapshots = environment_.snapshots.SequencesToKeep(environment_.memtables.visible_number());
+  JobEnvironment jobs = environment_.jobs;
+  // Its data was acknowledged: a close waits for it.
+  jobs.cancelled = nullptr;
+  Result<JobOutput> output = co_await RunFlush(std::move(jobs), std::move(input));
+  if (!output.ok()) {
+    co_return output.error();
+  }
+  environment_.statistics.of(CompactionKind::kFlush).written_bytes += output->statistics.written_bytes;
+
+  VersionEdit& edit = output->edit;
+  edit.last_sequence = held.last_sequence;
+  const WalWriter::Releasable log = environment_.wal.ReleaseUpTo(held.last_sequence);
+  log_released_.insert(log_released_.end(), log.segments.begin(), log.segments.end());
+  edit.log_start = log.log_start;
+  for (const WalSegment& segment : log_released_) {
+    edit.released_wal_segments.push_back(segment.number);
+  }
+  Status installed = co_await InstallOutput(std::move(*output));
+  if (installed.ok()) {
+    for (const WalSegment& segment : log_released_) {
+      environment_.log_segments.Recycle(segment.extent);
+    }
+    log_released_.clear();
+  }
+  co_return installed;
+}
+
+Task<Status> Scheduler::InstallOutput(JobOutput output) {
+  VersionEdit edit = output.edit;
+  const Result<std::shared_ptr<const Version>> installed =
+      co_await environment_.versions.Install(std::move(edit));
+  if (!installed.ok()) {
+    // These two say that nothing was done; after any other error the edit may be on the device.
+    if (installed.Is(ErrorCode::kCorruption) || installed.Is(ErrorCode::kNoSpace)) {
+      DiscardOutput(environment_.jobs, output);
+    }
+    co_return installed.error();
+  }
+  co_return OkStatus();
+}
+
+Task<void> Scheduler::RunCompactionJob(CompactionPlan plan) {
+  const bool trivial = plan.kind == MergeKind::kTrivialMove;
+  const bool within_level = !plan.inputs.empty() && plan.inputs.front().place.level == plan.output_level;
+  const uint64_t begin = home_.clock().MonotonicNanos();
+  const Status status = co_await Compact(plan);
+  StoreStatistics::OfKind& counters =
+      environment_.statistics.of(trivial ? CompactionKind::kTrivialMove : CompactionKind::kTableMerge);
+  counters.jobs++;
+  counters.nanos += home_.clock().MonotonicNanos() - begin;
+  if (!status.ok()) {
+    counters.failed++;
+    if (!LacksSpace(status) && !WasCancelled(status)) {
+      environment_.health.Fail("compaction (" + ToString(plan) + ")", status.error());
+    }
+  }
+  JobEnded([&] {
+    picker_.Ended(plan);
+    compactions_--;
+    compaction_lacks_space_ = LacksSpace(status);
+    space_wanted_ = space_wanted_ || compaction_lacks_space_;
+    flush_lacks_space_ = false;
+    last_level_in_vain_ = last_level_in_vain_ || within_level;
+    if (status.ok() && !within_level) {
+      space_exhausted_.store(false, std::memory_order_release);
+    }
+    // Its tables are let go before the loop may end.
+    plan = CompactionPlan();
+  });
+}
+
+Task<Status> Scheduler::Compact(const CompactionPlan& plan) {
+  if (plan.kind == MergeKind::kTrivialMove) {
+    JobOutput moved;
+    moved.edit = TrivialMoveEdit(plan);
+    co_return co_await InstallOutput(std::move(moved));
+  }
+  const std::shared_ptr<const Version> base = environment_.versions.current();
+  SnapshotList snapshots = environment_.snapshots.SequencesToKeep(environment_.memtables.visible_number());
+  JobEnvironment jobs = environment_.jobs;
+  CompactionPlan copy = plan;
+  Result<JobOutput> output =
+      co_await RunTableMerge(std::move(jobs), std::move(copy), base, std::move(snapshots));
+  if (!output.ok()) {
+    co_return output.error();
+  }
+  StoreStatistics::OfKind& counters = environment_.statistics.of(CompactionKind::kTableMerge);
+  counters.read_bytes += output->statistics.read_bytes;
+  counters.written_bytes += output->statistics.written_bytes;
+  co_return co_await InstallOutput(std::move(*output));
+}
+
+Task<void> Scheduler::RunReclaimJob() {
+  co_await Reclaim();
+  JobEnded([&] {
+    reclaiming_ = false;
+    flush_lacks_space_ = false;
+    compaction_lacks_space_ = false;
+    space_exhausted_.store(false, std::memory_order_release);
+  });
+}
+
+Task<void> Scheduler::ReclaimAll() {
+  if (!environment_.health.read_only()) {
+    co_await Reclaim();
+  }
+}
+
+Task<void> Scheduler::Reclaim() {
+  const std::vector<Extent> extents = environment_.allocator.BeginReclaim();
+  for (size_t begin = 0; begin < extents.size(); begin += kDiscardsAtOnce) {
+    std::vector<Task<Status>> discards;
+    for (size_t i = begin; i < std::min(begin + kDiscardsAtOnce, extents.size()); i++) {
+      discards.push_back(environment_.device.Discard(extents[i].offset(), extents[i].bytes()));
+      environment_.statistics.reclaimed_bytes += extents[i].bytes();
+    }
+    // A device that cannot discard still lets the space be written again.
+    const Status discarded = co_await WhenAllOk(std::move(discards));
+    if (!discarded.ok()) {
+      environment_.logger.Log(LogLevel::kWarning, "discarding freed space failed: " + discarded.ToString());
+    }
+  }
+  environment_.allocator.FinishReclaim(extents);
+}
+
+}  // namespace varve

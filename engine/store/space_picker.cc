@@ -1,0 +1,114 @@
+#include "engine/store/space_picker.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "engine/space/extent.h"
+
+namespace varve {
+
+namespace {
+
+std::optional<CompactionPlan> PlanOfOldest(const Version& version, const TreeConfig& config,
+                                           const TreePickerState& state, size_t count) {
+  CompactionPlan plan;
+  plan.reason = PlanReason::kSpace;
+  plan.output_level = 1;
+  plan.output_table_bytes = config.table_bytes;
+  for (size_t i = 0; i < count; i++) {
+    const std::shared_ptr<const LiveTable>& table = version.level0()[i].table;
+    plan.inputs.push_back({{0, Part::kLevel0}, table});
+    if (i == 0) {
+      plan.hull = table->range().Owned();
+    } else {
+      ExtendToCover(plan.hull, table->range());
+    }
+  }
+  plan.children = version.tree(1).Overlapping(plan.hull);
+  for (const std::shared_ptr<const LiveTable>& child : plan.children) {
+    ExtendToCover(plan.hull, child->range());
+  }
+  plan.grandparents = version.tree(2).Overlapping(plan.hull);
+  plan.grandparent_bytes_max = config.table_bytes * config.grandparent_tables_max;
+  if (!state.busy.CanRun(plan)) {
+    return std::nullopt;
+  }
+  return plan;
+}
+
+// As many of the oldest tables as fit: whatever is newer may stay above them.
+std::optional<CompactionPlan> PickOfLevel0(const Version& version, const TreeConfig& config,
+                                           const TreePickerState& state, uint64_t bytes_max) {
+  for (size_t count = version.level0().size(); count > 0; count--) {
+    std::optional<CompactionPlan> plan = PlanOfOldest(version, config, state, count);
+    if (plan && SpaceNeededBy(*plan) <= bytes_max) {
+      return plan;
+    }
+  }
+  return std::nullopt;
+}
+
+std::vector<std::shared_ptr<const LiveTable>> ByTombstones(const SortedTables& tree) {
+  std::vector<std::shared_ptr<const LiveTable>> tables;
+  for (SortedTables::Cursor cursor = tree.First(); cursor.Valid(); cursor.Next()) {
+    tables.push_back(cursor.shared());
+  }
+  std::stable_sort(tables.begin(), tables.end(), [](const auto& a, const auto& b) {
+    return a->tombstones() * b->entries() > b->tombstones() * a->entries();
+  });
+  return tables;
+}
+
+}  // namespace
+
+uint64_t SpaceNeededBy(const CompactionPlan& plan) {
+  if (plan.kind == MergeKind::kTrivialMove) {
+    return 0;
+  }
+  // Each output's last unit, and filters that come out a little larger.
+  const uint64_t bytes = plan.input_bytes() + plan.child_bytes();
+  const uint64_t outputs = bytes / std::max<uint64_t>(plan.output_table_bytes, 1) + 1;
+  return bytes + bytes / 32 + outputs * kExtentUnitBytes;
+}
+
+std::optional<CompactionPlan> PickForSpace(const Version& version, const TreeConfig& config,
+                                           const TreePickerState& state, uint64_t bytes_max,
+                                           bool last_level_too) {
+  if (!version.level0().empty()) {
+    if (std::optional<CompactionPlan> plan = PickOfLevel0(version, config, state, bytes_max)) {
+      return plan;
+    }
+  }
+  const uint32_t last = version.last_level();
+  for (uint32_t level = 1; level < last; level++) {
+    for (const std::shared_ptr<const LiveTable>& table : ByTombstones(version.tree(level))) {
+      std::optional<CompactionPlan> plan = PlanRangeCompaction(version, config, state, level, table->range());
+      if (plan && SpaceNeededBy(*plan) <= bytes_max) {
+        plan->reason = PlanReason::kSpace;
+        return plan;
+      }
+    }
+  }
+  if (last == 0 || !last_level_too) {
+    return std::nullopt;
+  }
+  for (const std::shared_ptr<const LiveTable>& table : ByTombstones(version.tree(last))) {
+    if (table->tombstones() == 0) {
+      break;
+    }
+    CompactionPlan plan;
+    plan.reason = PlanReason::kSpace;
+    plan.output_level = last;
+    plan.output_table_bytes = config.table_bytes;
+    plan.inputs.push_back({{last, Part::kTree}, table});
+    plan.hull = table->range().Owned();
+    if (state.busy.CanRun(plan) && SpaceNeededBy(plan) <= bytes_max) {
+      return plan;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace varve

@@ -1,0 +1,123 @@
+#include "engine/store/store_impl.h"
+
+#include <utility>
+
+#include "engine/store/read_path.h"
+#include "engine/store/store_iterator.h"
+
+namespace varve {
+
+StoreImpl::StoreImpl(StoreEnvironment environment, StoreOptions options)
+    : environment_(std::move(environment)),
+      options_(options),
+      health_(environment_.logger),
+      cache_(options.block_cache_bytes),
+      superblocks_(environment_.device) {
+}
+
+StoreImpl::~StoreImpl() {
+  Check(scheduler_ == nullptr || closed_.load(), "a store was destroyed without Close");
+}
+
+std::optional<Store::Lookup> StoreImpl::TryGet(std::string_view key, const ReadOptions& options) {
+  HotCounters::Line& counters = statistics_.hot.mine();
+  const bool timed =
+      counters.gets.fetch_add(1, std::memory_order_relaxed) % StoreStatistics::kTimedOneIn == 0;
+  const uint64_t begin = timed ? environment_.clock.MonotonicNanos() : 0;
+  if (key.size() > kKeyBytesMax) {
+    return Lookup(InvalidArgument("the key is too long"));
+  }
+  ReadStates::Pin state = memtables_->states().Acquire();
+  const SequenceNumber at =
+      options.snapshot != nullptr ? options.snapshot->sequence() : memtables_->visible();
+  std::optional<Lookup> answer = TryGetFrom(*tables_, state, PointQuery(key, at));
+  if (!answer) {
+    // The Get that follows counts as the same read.
+    counters.gets.fetch_sub(1, std::memory_order_relaxed);
+    return answer;
+  }
+  if (answer->ok() && (*answer)->has_value()) {
+    counters.gets_found.fetch_add(1, std::memory_order_relaxed);
+  }
+  if (timed) {
+    statistics_.get_from_memory.Add(environment_.clock.MonotonicNanos() - begin);
+  }
+  return answer;
+}
+
+Task<Store::Lookup> StoreImpl::Get(std::string_view key, ReadOptions options) {
+  const uint64_t begin = environment_.clock.MonotonicNanos();
+  HotCounters::Line& counters = statistics_.hot.mine();
+  counters.gets.fetch_add(1, std::memory_order_relaxed);
+  if (key.size() > kKeyBytesMax) {
+    co_return InvalidArgument("the key is too long");
+  }
+  ReadStates::Pin state = memtables_->states().Acquire();
+  const SequenceNumber at =
+      options.snapshot != nullptr ? options.snapshot->sequence() : memtables_->visible();
+  const PointQuery query(key, at);
+  Lookup answer = co_await GetFrom(*tables_, std::move(state), query, options.fill_cache);
+  counters.gets_from_device.fetch_add(1, std::memory_order_relaxed);
+  if (answer.ok() && answer->has_value()) {
+    counters.gets_found.fetch_add(1, std::memory_order_relaxed);
+  }
+  statistics_.get_from_device.Add(environment_.clock.MonotonicNanos() - begin);
+  co_return answer;
+}
+
+std::unique_ptr<StoreIterator> StoreImpl::NewIterator(std::string_view lower, std::string_view upper,
+                                                      ReadOptions options) {
+  statistics_.iterators.fetch_add(1, std::memory_order_relaxed);
+  // The state first: every number at or below `at` is then in it, or was merged away by something newer that
+  // is.
+  const ReadStates::Pin pin = memtables_->states().Acquire();
+  std::shared_ptr<const ReadState> state = pin.shared();
+  const SequenceNumber at =
+      options.snapshot != nullptr ? options.snapshot->sequence() : memtables_->visible();
+  std::unique_ptr<InternalIterator> inner =
+      NewStateIterator(*tables_, *state, lower, upper, options.fill_cache);
+  return std::make_unique<UserIterator>(std::move(state), std::move(inner), at, lower, upper);
+}
+
+std::shared_ptr<const Snapshot> StoreImpl::GetSnapshot() {
+  statistics_.snapshots.fetch_add(1, std::memory_order_relaxed);
+  return snapshots_.Take(memtables_->visible_number());
+}
+
+SpaceUsage StoreImpl::space_usage() const {
+  const SpaceNumbers numbers = allocator_->numbers();
+  SpaceUsage usage;
+  usage.device_bytes = environment_.device.size_bytes();
+  usage.usable_bytes = numbers.total_bytes - numbers.internal_share_bytes;
+  usage.used_bytes =
+      usage.usable_bytes - std::min(usage.usable_bytes, numbers.user_available_after_reclaim_bytes);
+  return usage;
+}
+
+void StoreImpl::OnInstalled(const std::shared_ptr<const Version>& version, const VersionEdit& /*edit*/) {
+  if (memtables_ != nullptr) {
+    memtables_->OnInstalled(version);
+  }
+}
+
+void StoreImpl::OnTableReleased(const TableView& view, std::vector<Extent> unreferenced, bool is_last) {
+  if (is_last) {
+    cache_.EraseTable(view.id);
+  }
+  allocator_->Release(unreferenced);
+  if (scheduler_ != nullptr) {
+    scheduler_->Wake();
+  }
+}
+
+Task<Result<std::unique_ptr<Store>>> OpenStore(StoreEnvironment environment, StoreOptions options) {
+  Check(!environment.background.empty(), "a store needs an executor for its background work");
+  auto store = std::make_unique<StoreImpl>(std::move(environment), options);
+  const Status opened = co_await store->Open();
+  if (!opened.ok()) {
+    co_return opened.error();
+  }
+  co_return std::unique_ptr<Store>(std::move(store));
+}
+
+}  // namespace varve

@@ -1,0 +1,106 @@
+// StoreImpl: the parts of an open store, and the Store's calls as one or two calls of a part. What a part
+// does is in its own file: recovery.cc, memtables.h (where a batch gets its place), write_path.cc,
+// read_path.h, scheduler.h, close.cc.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/cache/block_cache.h"
+#include "engine/device/block_device.h"
+#include "engine/space/extent_allocator.h"
+#include "engine/space/superblock_store.h"
+#include "engine/store/health.h"
+#include "engine/store/log_segments.h"
+#include "engine/store/memtables.h"
+#include "engine/store/scheduler.h"
+#include "engine/store/snapshots.h"
+#include "engine/store/statistics.h"
+#include "engine/store/store.h"
+#include "engine/store/store_shape.h"
+#include "engine/table/table_environment.h"
+#include "engine/version/version_set.h"
+#include "engine/wal/wal_reader.h"
+#include "engine/wal/wal_writer.h"
+
+namespace varve {
+
+class StoreImpl final : public Store, private InstallObserver, private TableReleaseObserver {
+ public:
+  StoreImpl(StoreEnvironment environment, StoreOptions options);
+  ~StoreImpl() override;
+
+  // Once, before anything else. After an error only the destructor may be called.
+  Task<Status> Open();
+
+  std::optional<Lookup> TryGet(std::string_view key, const ReadOptions& options) override;
+  Task<Lookup> Get(std::string_view key, ReadOptions options) override;
+  std::unique_ptr<StoreIterator> NewIterator(std::string_view lower, std::string_view upper,
+                                             ReadOptions options) override;
+  std::shared_ptr<const Snapshot> GetSnapshot() override;
+
+  std::optional<Status> TryWrite(const WriteBatch& batch, Durability durability) override;
+  Task<Status> Write(const WriteBatch& batch, Durability durability) override;
+  Task<Status> Sync() override;
+  Task<Status> Settle() override;
+  Task<Status> Close() override;
+
+  SpaceUsage space_usage() const override;
+  std::string StatisticsJson() const override;
+  std::string read_only_reason() const override { return health_.reason(); }
+
+ private:
+  // What log replay found.
+  struct Recovered {
+    // Oldest first.
+    std::vector<std::shared_ptr<HeldMemtable>> memtables;
+    WalEnd end;
+  };
+
+  // recovery.cc
+  Task<Status> OpenParts();
+  Task<Result<Recovered>> ReplayLog(const Version& version);
+  Status ReplayGroup(const WalGroup& group, SequenceNumber tables_sequence, Recovered& recovered);
+  Task<Status> BeginEpoch(Recovered& recovered);
+  JobEnvironment MakeJobEnvironment();
+
+  // write_path.cc
+  std::optional<Status> Refusal(const WriteBatch& batch) const;
+  Memtables::Appended Append(const WriteBatch& batch);
+  Task<Status> AppendWaiting(const WriteBatch& batch, SequenceNumber& last_sequence);
+  Task<void> WaitForThrottle(uint64_t nanos);
+  Task<Status> SyncTo(SequenceNumber sequence);
+
+  // close.cc
+  Task<Status> FlushAll();
+  Task<Status> InstallClean();
+
+  void OnInstalled(const std::shared_ptr<const Version>& version, const VersionEdit& edit) override;
+  void OnTableReleased(const TableView& view, std::vector<Extent> unreferenced, bool is_last) override;
+
+  StoreEnvironment environment_;
+  const StoreOptions options_;
+  Health health_;
+  StoreStatistics statistics_;
+  HeldSnapshots snapshots_;
+  BlockCache cache_;
+  SuperblockStore superblocks_;
+
+  // Made by Open, in this order; each uses those before it. The pointers do not change afterwards.
+  StoreShape shape_;
+  std::unique_ptr<ExtentAllocator> allocator_;
+  std::optional<TableEnvironment> tables_;
+  std::unique_ptr<VersionSet> versions_;
+  std::unique_ptr<Memtables> memtables_;
+  // The rest only where the store takes writes.
+  std::unique_ptr<LogSegments> log_segments_;
+  std::unique_ptr<WalWriter> wal_;
+  std::unique_ptr<Scheduler> scheduler_;
+
+  std::atomic<bool> closed_{false};
+};
+
+}  // namespace varve

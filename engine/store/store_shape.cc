@@ -1,0 +1,55 @@
+#include "engine/store/store_shape.h"
+
+#include <algorithm>
+
+#include "engine/space/extent_allocator.h"
+#include "engine/wal/wal_segment.h"
+
+namespace varve {
+
+namespace {
+
+// Of the device: with 1/128 a merge of one table with 12 below it, and a WAL segment, stay within a quarter
+// of the smallest device.
+constexpr uint64_t kTablesPerDevice = 128;
+constexpr uint64_t kMemtablesPerDevice = 64;
+constexpr uint64_t kLevel1PerDevice = 16;
+constexpr uint64_t kSmallest = 128 * kKiB;
+// Of the level below, as tables: bounds what one table's merge reads and writes.
+constexpr uint32_t kGrandparentTablesMax = 12;
+// Lazy deletion (BlockDB, section 4.5): long runs to discard, few calls.
+constexpr uint64_t kReclaimBatch = 128 * kMiB;
+constexpr uint64_t kReclaimBatchesPerDevice = 64;
+// What a roll of the manifest takes beside the old one.
+constexpr uint64_t kManifestRollBytes = 1 * kMiB;
+constexpr double kBitsPerKey = 10;
+
+}  // namespace
+
+SegmentOptions StoreShape::OptionsOf(uint32_t /*level*/) const {
+  return {.block_bytes = block_bytes, .bits_per_key = kBitsPerKey, .filter_reserve = 0};
+}
+
+StoreShape ShapeOf(const Layout& layout, const StoreOptions& options, uint32_t block_bytes) {
+  const uint64_t usable = layout.usable_bytes();
+  StoreShape shape;
+  shape.memtable_bytes = static_cast<size_t>(
+      std::max(std::min<uint64_t>(options.memtable_bytes, usable / kMemtablesPerDevice), kSmallest / 8));
+  shape.wal_segment_bytes =
+      std::clamp(RoundDown(usable / kMemtablesPerDevice, kExtentUnitBytes),
+                 RoundUp(kWalSegmentBytesMin, kExtentUnitBytes), RoundUp(kWalSegmentBytes, kExtentUnitBytes));
+  shape.tree.table_bytes = std::max(std::min(options.table_bytes, usable / kTablesPerDevice), kSmallest / 8);
+  shape.tree.level1_bytes =
+      std::max(std::min(options.level1_bytes, usable / kLevel1PerDevice), shape.tree.table_bytes);
+  shape.tree.level_ratio = std::max(options.level_ratio, 2u);
+  shape.tree.level0_tables_trigger = std::max(options.level0_tables_trigger, 1u);
+  shape.tree.grandparent_tables_max = kGrandparentTablesMax;
+  const uint64_t largest_merge = (kGrandparentTablesMax + 4) * shape.tree.table_bytes;
+  shape.internal_share_bytes =
+      InternalShareBytes(layout, largest_merge + shape.wal_segment_bytes + kManifestRollBytes);
+  shape.reclaim_batch_bytes = std::min(kReclaimBatch, usable / kReclaimBatchesPerDevice);
+  shape.block_bytes = block_bytes;
+  return shape;
+}
+
+}  // namespace varve

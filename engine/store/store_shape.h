@@ -1,0 +1,31 @@
+// StoreShape: the sizes that a store works with on this device. Small devices get small tables, so that the
+// largest merge fits into what is kept for it.
+#pragma once
+
+#include <cstdint>
+
+#include "engine/compaction/job_environment.h"
+#include "engine/space/layout.h"
+#include "engine/store/store.h"
+#include "engine/tree/tree_picker.h"
+
+namespace varve {
+
+struct StoreShape final : public TableShape {
+  size_t memtable_bytes = 0;
+  // Beside the one that takes writes: memory is bounded by (1 + this) × memtable_bytes.
+  size_t immutable_memtables_max = 2;
+  uint64_t wal_segment_bytes = 0;
+  // Kept from users: the largest merge, a WAL segment and a manifest roll.
+  uint64_t internal_share_bytes = 0;
+  // Released space is discarded and made free when so much has gathered, or when space is short.
+  uint64_t reclaim_batch_bytes = 0;
+  TreeConfig tree;
+  uint32_t block_bytes = 0;
+
+  SegmentOptions OptionsOf(uint32_t level) const override;
+};
+
+StoreShape ShapeOf(const Layout& layout, const StoreOptions& options, uint32_t block_bytes);
+
+}  // namespace varve
