@@ -11,12 +11,14 @@
 #pragma once
 
 #include <coroutine>
+#include <cstddef>
 #include <cstdlib>
 #include <optional>
 #include <type_traits>
 #include <utility>
 
 #include "engine/base/check.h"
+#include "engine/ring/frame_pool.h"
 
 namespace varve {
 
@@ -43,6 +45,9 @@ struct PromiseBase {
   // handle.done() would read what another thread may be writing while this coroutine is away on Switch();
   // this is only touched on the thread where it began, because it ends there too.
   bool finished = false;
+
+  static void* operator new(size_t bytes) { return AllocateFrame(bytes); }
+  static void operator delete(void* frame, size_t bytes) { FreeFrame(frame, bytes); }
 
   std::suspend_always initial_suspend() const noexcept { return {}; }
   FinalAwaiter final_suspend() const noexcept { return {}; }
