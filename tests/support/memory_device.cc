@@ -64,22 +64,22 @@ void MemoryDevice::Corrupt(uint64_t offset, size_t bytes) {
 
 void MemoryDevice::FailRead(uint64_t later) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  read_fault_ = {later, false};
+  read_fault_ = {.left = later};
 }
 
 void MemoryDevice::FailWrite(uint64_t later) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  write_fault_ = {later, false};
+  write_fault_ = {.left = later};
 }
 
 void MemoryDevice::FailFlush(uint64_t later) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  flush_fault_ = {later, false};
+  flush_fault_ = {.left = later};
 }
 
 void MemoryDevice::DieAtWrite(uint64_t later) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  write_fault_ = {later, true};
+  write_fault_ = {.left = later, .stays = true};
 }
 
 void MemoryDevice::Heal() {
@@ -90,6 +90,9 @@ void MemoryDevice::Heal() {
 }
 
 bool MemoryDevice::Fires(Fault& fault) {
+  if (fault.fired && fault.stays) {
+    return true;
+  }
   if (!fault.left) {
     return false;
   }
@@ -97,9 +100,8 @@ bool MemoryDevice::Fires(Fault& fault) {
     --*fault.left;
     return false;
   }
-  if (!fault.stays) {
-    fault.left.reset();
-  }
+  fault.left.reset();
+  fault.fired = true;
   return true;
 }
 
@@ -171,7 +173,7 @@ Task<Status> MemoryDevice::DoFlush() {
     co_await Executor::Current().Yield();
   }
   const std::lock_guard<std::mutex> lock(mutex_);
-  const bool dead = write_fault_.stays && write_fault_.left == 0;
+  const bool dead = write_fault_.stays && write_fault_.fired;
   if (dead || Fires(flush_fault_)) {
     co_return Failed("flush", 0);
   }

@@ -58,7 +58,7 @@ class MemoryDevice final : public BlockDevice {
   void FailRead(uint64_t later = 0);
   void FailWrite(uint64_t later = 0);
   void FailFlush(uint64_t later = 0);
-  // From that write or flush on, every write, flush and discard fails: a device that died.
+  // From that write on, every write, flush and discard fails: a device that died.
   void DieAtWrite(uint64_t later = 0);
   // No fault is pending any more, and a dead device lives again.
   void Heal();
@@ -67,6 +67,7 @@ class MemoryDevice final : public BlockDevice {
   struct Fault {
     std::optional<uint64_t> left;
     bool stays = false;
+    bool fired = false;
   };
 
   Task<Status> DoRead(DeviceOffset offset, std::span<std::byte> into) override;
