@@ -7,6 +7,7 @@
 #include <string>
 
 #include "engine/store/check_store.h"
+#include "fs/ops/check_namespace.h"
 #include "tools/device_store.h"
 #include "tools/progress.h"
 #include "tools/sizes.h"
@@ -62,6 +63,34 @@ class PrintingObserver final : public CheckObserver {
   uint64_t problems_ = 0;
 };
 
+class NamespaceObserver final : public NamespaceCheckSink {
+ public:
+  explicit NamespaceObserver(PrintingObserver& to) : to_(to) {}
+
+  void Problem(InodeNumber inode, std::string_view what) override {
+    to_.OnProblem(inode.value == 0 ? std::string(what) : fmt::format("inode {}: {}", inode.value, what));
+  }
+  void Progress(uint64_t) override {}
+
+ private:
+  PrintingObserver& to_;
+};
+
+// What names, inodes and bytes say about each other; the engine's part is known to be readable.
+Result<NamespaceSummary> CheckNames(OpenedDevice& opened, PrintingObserver& observer) {
+  Result<std::unique_ptr<Store>> store = OpenStoreOn(opened, Access::kRead);
+  if (!store.ok()) {
+    return store.error();
+  }
+  NamespaceObserver names(observer);
+  Result<NamespaceSummary> checked = opened.Run(CheckNamespace(*store.value(), names));
+  const Status closed = opened.Run(store.value()->Close());
+  if (checked.ok() && !closed.ok()) {
+    return closed.error();
+  }
+  return checked;
+}
+
 int RunFsck(const FsckArguments& arguments) {
   if (arguments.repair || arguments.yes) {
     PrintComplaint(
@@ -77,20 +106,34 @@ int RunFsck(const FsckArguments& arguments) {
   PrintingObserver observer(opened.value()->clock());
   const Result<CheckSummary> checked =
       opened.value()->Run(CheckStore(opened.value()->device(), arguments.deep, observer));
-  observer.Finish();
   if (!checked.ok()) {
+    observer.Finish();
     PrintFailure("fsck", arguments.device, arguments.device, checked.error());
     return checked.Is(ErrorCode::kCorruption) ? kFsckDamaged : kFsckOperational;
   }
   const CheckSummary& summary = checked.value();
-  fmt::print("{}: {} tables, {} records, {}; {} log groups, {} records\n", arguments.device, summary.tables,
-             summary.entries, FormatSize(summary.table_bytes), summary.wal_groups, summary.wal_records);
+  bool complete = summary.complete;
+  NamespaceSummary names;
+  if (complete) {
+    const Result<NamespaceSummary> checked_names = CheckNames(*opened.value(), observer);
+    if (checked_names.ok()) {
+      names = checked_names.value();
+    } else {
+      complete = false;
+      observer.OnProblem(fmt::format("names: {}", checked_names.error().message()));
+    }
+  }
+  observer.Finish();
+  fmt::print(
+      "{}: {} files, {} directories, {} others; {} tables, {} records, {}; {} log groups, {} records\n",
+      arguments.device, names.files, names.directories, names.others, summary.tables, summary.entries,
+      FormatSize(summary.table_bytes), summary.wal_groups, summary.wal_records);
   if (observer.problems() == 0) {
     fmt::print("{}: clean\n", arguments.device);
     return kFsckClean;
   }
   fmt::print("{}: {} problems{}\n", arguments.device, observer.problems(),
-             summary.complete ? "" : "; not everything could be checked");
+             complete ? "" : "; not everything could be checked");
   if (observer.problems() == summary.superblock_problems) {
     fmt::print(
         "The other copy is good, so nothing is lost; the bad one is written anew at the next update.\n");

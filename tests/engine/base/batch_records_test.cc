@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/base/size_limits.h"
 #include "engine/base/prng.h"
+#include "engine/base/size_limits.h"
 
 namespace varve {
 namespace {
