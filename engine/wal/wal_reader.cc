@@ -163,12 +163,16 @@ Task<Result<Lsn>> WalReader::FlushedLsnBeyond(Place place) {
       place = {place.segment + 1, sector_bytes_};
       continue;
     }
-    const std::optional<WalGroupHeader> header =
-        WalGroupHeader::Decode(*sector.value(), seed, place.position);
-    if (header && header->epoch == epoch) {
-      flushed = std::max(flushed, header->flushed_lsn);
+    // And all that was read with it.
+    const uint64_t window_end = window_place_.position + window_bytes_;
+    for (; place.position + sector_bytes_ <= window_end; place.position += sector_bytes_) {
+      const std::string_view bytes =
+          window_.view().substr(place.position - window_place_.position, sector_bytes_);
+      const std::optional<WalGroupHeader> header = WalGroupHeader::Decode(bytes, seed, place.position);
+      if (header && header->epoch == epoch) {
+        flushed = std::max(flushed, header->flushed_lsn);
+      }
     }
-    place.position += sector_bytes_;
   }
   co_return flushed;
 }
