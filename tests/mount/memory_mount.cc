@@ -1,0 +1,133 @@
+// Mounts a filesystem whose store lies in memory, to measure what a request costs without a device, and how the
+// reactors should wait. Serves until it is unmounted.
+//
+//   memory_mount DIR REACTORS SPIN_MICROSECONDS
+
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <semaphore>
+#include <semaphore>
+#include <string>
+#include <vector>
+
+#include "engine/base/clock.h"
+#include "fs/fuse/channel.h"
+#include "fs/fuse/connection.h"
+#include "fs/fuse/dev_fuse_transport.h"
+#include "fs/fuse/mount_owner.h"
+#include "fs/ops/filesystem.h"
+#include "src/loggers.h"
+#include "src/reactor_thread.h"
+#include "tests/support/memory_store.h"
+
+namespace varve {
+namespace {
+
+struct Lane {
+  std::unique_ptr<ReactorThread> thread;
+  std::unique_ptr<DevFuseTransport> transport;
+  std::unique_ptr<Channel> channel;
+};
+
+// Nothing outlives the mount, so there is nothing to close.
+class Owner final : public MountOwner {
+ public:
+  Task<Status> Close() override { co_return OkStatus(); }
+  std::string StatisticsJson() const override { return "{}"; }
+  std::string source() const override { return "memory"; }
+};
+
+Task<Status> Attach(std::vector<Lane>& lanes, FileSystem& fs, Owner& owner, Logger& logger) {
+  MessagePool pool;
+  const MessageLease init = pool.Take();
+  const Result<size_t> received = co_await lanes.front().transport->ReceiveInit(init);
+  if (!received.ok()) {
+    co_return received.error();
+  }
+  for (Lane& lane : lanes) {
+    Result<std::unique_ptr<Channel>> channel =
+        Channel::Create({fs, owner, *lane.transport, lane.thread->reactor(), logger});
+    if (!channel.ok()) {
+      co_return channel.error();
+    }
+    lane.channel = std::move(*channel);
+    const Status initialised =
+        lane.channel->Initialise(init.bytes().first(*received), &lane == &lanes.back());
+    if (!initialised.ok()) {
+      co_return initialised;
+    }
+  }
+  co_return OkStatus();
+}
+
+Task<void> Serve(Lane& lane, std::counting_semaphore<>& ended) {
+  co_await lane.thread->reactor().Switch();
+  const Status served = co_await lane.transport->Serve(*lane.channel);
+  const ChannelStatistics& statistics = lane.channel->statistics();
+  std::printf("served: %s, %llu sleeps; requests by opcode:", served.ToString().c_str(),
+              static_cast<unsigned long long>(statistics.sleeps.load()));
+  for (size_t opcode = 0; opcode < ChannelStatistics::kOpcodes; ++opcode) {
+    if (const uint64_t count = statistics.requests[opcode].load(); count > 0) {
+      std::printf(" %zu:%llu", opcode, static_cast<unsigned long long>(count));
+    }
+  }
+  std::printf("\n");
+  ended.release();
+}
+
+int Run(const std::string& directory, int reactors, uint64_t spin_nanos) {
+  const SystemClock clock;
+  TerminalLogger logger;
+  DevFuseWaiting waiting;
+  waiting.spin_nanos = spin_nanos;
+  MountSpecification specification;
+  specification.source = "memory";
+  specification.directory = directory;
+  specification.options = {"default_permissions", "allow_other"};
+  Result<std::unique_ptr<Connection>> connection = Connection::Mount(std::move(specification));
+  if (!connection.ok()) {
+    std::fprintf(stderr, "%s\n", connection.ToString().c_str());
+    return 1;
+  }
+  std::vector<Lane> lanes;
+  for (int i = 0; i < reactors; ++i) {
+    Lane lane;
+    lane.thread = *ReactorThread::Start({"reactor-" + std::to_string(i), 0, {}}, clock);
+    lane.transport = std::make_unique<DevFuseTransport>((*connection)->descriptor(), lane.thread->reactor(),
+                                                        waiting, logger);
+    lanes.push_back(std::move(lane));
+  }
+  const std::unique_ptr<ReactorThread> background = *ReactorThread::Start({"background", 10, {}}, clock);
+  Executor& first = lanes.front().thread->reactor();
+  MemoryStore store;
+  const FileSystemEnvironment environment = {store, clock, logger, background->reactor()};
+  std::unique_ptr<FileSystem> fs = *CallOn(first, FileSystem::Mount(environment, FileSystemOptions()));
+  Owner owner;
+  const Status attached = CallOn(first, Attach(lanes, *fs, owner, logger));
+  if (!attached.ok()) {
+    std::fprintf(stderr, "%s\n", attached.ToString().c_str());
+    return 1;
+  }
+  std::counting_semaphore<> ended(0);
+  for (Lane& lane : lanes) {
+    Spawn(Serve(lane, ended));
+  }
+  for (int i = 0; i < reactors; ++i) {
+    ended.acquire();
+  }
+  const Status unmounted = CallOn(first, fs->Unmount());
+  return unmounted.ok() ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace varve
+
+int main(int argc, char** argv) {
+  if (argc != 4) {
+    std::fprintf(stderr, "usage: memory_mount DIR REACTORS SPIN_MICROSECONDS\n");
+    return 2;
+  }
+  return varve::Run(argv[1], std::atoi(argv[2]), std::strtoull(argv[3], nullptr, 10) * 1000);
+}

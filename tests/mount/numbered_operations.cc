@@ -1,0 +1,241 @@
+// Shows whether what a crash left is a prefix of what was asked. `write` does operations in a known order
+// (creates, appends, renames, unlinks, directories), each of which is one request to the filesystem, until it is
+// killed or an operation fails; `check` finds the number of operations after which the tree looked as it does now.
+//
+//   numbered_operations write DIR SEED [COUNT]     prints how many operations were answered, as it goes
+//   numbered_operations check DIR SEED LEAST MOST  exit code 0 when LEAST to MOST operations explain the tree
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "engine/base/prng.h"
+
+namespace {
+
+constexpr size_t kFilesMax = 400;
+constexpr uint64_t kOperationsMax = 10'000'000;
+
+enum class Kind { kCreate, kAppend, kRename, kUnlink, kMakeDirectory };
+
+struct Operation {
+  Kind kind;
+  std::string path;
+  std::string to;       // of a rename, which may replace
+  std::string content;  // of an append
+};
+
+// The sequence of operations of one seed.
+class Script {
+ public:
+  explicit Script(uint64_t seed) : prng_(seed) {}
+
+  Operation Next() {
+    if (count_++ % 50 == 0) {
+      directories_.push_back("d" + std::to_string(directories_.size()));
+      return {Kind::kMakeDirectory, directories_.back(), "", ""};
+    }
+    const uint64_t dice = prng_.Below(100);
+    if (names_.size() < 10 || (dice < 30 && names_.size() < kFilesMax)) {
+      return {Kind::kCreate, Named(NewPath()), "", ""};
+    }
+    const std::string path = AnyPath();
+    if (dice < 65) {
+      return {Kind::kAppend, path, "", Content()};
+    }
+    names_.erase(path);
+    if (dice < 88) {
+      const std::string to = dice < 80 ? NewPath() : AnyPath();
+      return {Kind::kRename, path, Named(to), ""};
+    }
+    return {Kind::kUnlink, path, "", ""};
+  }
+
+ private:
+  std::string NewPath() {
+    const std::string& directory = directories_[prng_.Below(directories_.size())];
+    return directory + "/f" + std::to_string(count_);
+  }
+  std::string AnyPath() {
+    const auto at = names_.lower_bound(directories_[prng_.Below(directories_.size())]);
+    return at == names_.end() ? *names_.begin() : *at;
+  }
+  std::string Named(const std::string& path) {
+    names_.insert(path);
+    return path;
+  }
+  std::string Content() {
+    std::string content(prng_.OneIn(10) ? prng_.Between(1, 200'000) : prng_.Between(1, 3000), '\0');
+    for (char& c : content) {
+      c = static_cast<char>('a' + prng_.Below(26));
+    }
+    return content;
+  }
+
+  varve::Prng prng_;
+  uint64_t count_ = 0;
+  std::vector<std::string> directories_;
+  std::set<std::string> names_;
+};
+
+bool Append(const std::string& path, const std::string& content) {
+  const int file = open(path.c_str(), O_WRONLY | O_APPEND);
+  if (file < 0) {
+    return false;
+  }
+  const ssize_t written = write(file, content.data(), content.size());
+  close(file);
+  return written == static_cast<ssize_t>(content.size());
+}
+
+bool Do(const std::string& root, const Operation& operation) {
+  const std::string path = root + "/" + operation.path;
+  switch (operation.kind) {
+    case Kind::kCreate: {
+      const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL, 0644);
+      return file >= 0 && close(file) == 0;
+    }
+    case Kind::kAppend:
+      return Append(path, operation.content);
+    case Kind::kRename:
+      return rename(path.c_str(), (root + "/" + operation.to).c_str()) == 0;
+    case Kind::kUnlink:
+      return unlink(path.c_str()) == 0;
+    case Kind::kMakeDirectory:
+      return mkdir(path.c_str(), 0755) == 0;
+  }
+  return false;
+}
+
+// An error ends it quietly: the daemon was killed.
+int Write(const std::string& root, uint64_t seed, uint64_t count) {
+  Script script(seed);
+  uint64_t done = 0;
+  while (done < count && Do(root, script.Next())) {
+    ++done;
+    std::printf("%llu\n", static_cast<unsigned long long>(done));
+    std::fflush(stdout);
+  }
+  return 0;
+}
+
+struct Tree {
+  std::map<std::string, std::string> files;
+  size_t directories = 0;
+};
+
+Tree ReadTree(const std::string& root) {
+  Tree tree;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
+    if (entry.is_directory()) {
+      ++tree.directories;
+      continue;
+    }
+    std::ifstream file(entry.path(), std::ios::binary);
+    tree.files[std::filesystem::relative(entry.path(), root).string()] =
+        std::string(std::istreambuf_iterator<char>(file), {});
+  }
+  return tree;
+}
+
+// What the tree should be after some operations, and in how many paths it differs from what it is.
+class Comparison {
+ public:
+  explicit Comparison(const Tree& actual) : actual_(actual), differing_(actual.files.size()) {}
+
+  bool Equal() const { return differing_ == 0 && expected_.directories == actual_.directories; }
+
+  void Apply(const Operation& operation) {
+    switch (operation.kind) {
+      case Kind::kCreate:
+        Change(operation.path, std::string());
+        break;
+      case Kind::kAppend:
+        Change(operation.path, expected_.files[operation.path] + operation.content);
+        break;
+      case Kind::kRename: {
+        std::string content = expected_.files[operation.path];
+        Change(operation.path, std::nullopt);
+        Change(operation.to, std::move(content));
+        break;
+      }
+      case Kind::kUnlink:
+        Change(operation.path, std::nullopt);
+        break;
+      case Kind::kMakeDirectory:
+        ++expected_.directories;
+        break;
+    }
+  }
+
+ private:
+  bool Differs(const std::string& path) const {
+    const auto expected = expected_.files.find(path);
+    const auto actual = actual_.files.find(path);
+    if (expected == expected_.files.end() || actual == actual_.files.end()) {
+      return (expected == expected_.files.end()) != (actual == actual_.files.end());
+    }
+    return expected->second != actual->second;
+  }
+  void Change(const std::string& path, std::optional<std::string> content) {
+    differing_ -= Differs(path) ? 1 : 0;
+    if (content.has_value()) {
+      expected_.files[path] = std::move(*content);
+    } else {
+      expected_.files.erase(path);
+    }
+    differing_ += Differs(path) ? 1 : 0;
+  }
+
+  const Tree& actual_;
+  Tree expected_;
+  size_t differing_;
+};
+
+int CheckPrefix(const std::string& root, uint64_t seed, uint64_t least, uint64_t most) {
+  const Tree actual = ReadTree(root);
+  Script script(seed);
+  Comparison comparison(actual);
+  std::optional<uint64_t> prefix;
+  for (uint64_t i = 0; i <= most; ++i) {
+    if (comparison.Equal()) {
+      prefix = i;  // the latest that fits
+    }
+    comparison.Apply(script.Next());
+  }
+  if (!prefix.has_value()) {
+    std::printf("the tree is no prefix of the first %llu operations\n", static_cast<unsigned long long>(most));
+    return 1;
+  }
+  std::printf("%llu of %llu operations survived\n", static_cast<unsigned long long>(*prefix),
+              static_cast<unsigned long long>(most));
+  return *prefix >= least ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string mode = argc > 1 ? argv[1] : "";
+  const auto number = [argv](int i) { return std::strtoull(argv[i], nullptr, 10); };
+  if (mode == "write" && (argc == 4 || argc == 5)) {
+    return Write(argv[2], number(3), argc == 5 ? number(4) : kOperationsMax);
+  }
+  if (mode == "check" && argc == 6) {
+    return CheckPrefix(argv[2], number(3), number(4), number(5));
+  }
+  std::fprintf(stderr,
+               "usage: numbered_operations write DIR SEED [COUNT]\n"
+               "       numbered_operations check DIR SEED LEAST MOST\n");
+  return 2;
+}
