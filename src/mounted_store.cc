@@ -17,20 +17,28 @@ namespace varve {
 
 namespace {
 
-// Requests come through one queue of the kernel: beyond this many readers its lock is the limit.
-constexpr int kReactorsMax = 8;
+// Up to so many CPUs each has a reactor of its own, and a request wakes them all: the one beside the caller
+// answers. Beyond, that many useless wakings would cost more than they bring, and as many reactors as keep
+// the one queue of /dev/fuse busy run wherever there is room.
+constexpr size_t kPinnedReactorsMax = 4;
+constexpr size_t kReactorsMax = 8;
 // Flush and compaction give way to whoever waits for an answer.
 constexpr int kBackgroundNice = 10;
 // One request carries 1 MiB: four of them ahead keep a sequential reader fed.
 constexpr uint32_t kReadAheadKibibytes = 4096;
 
-int UsableCpus() {
-  cpu_set_t cpus;
-  CPU_ZERO(&cpus);
-  if (sched_getaffinity(0, sizeof(cpus), &cpus) != 0) {
-    return 1;
+std::vector<int> UsableCpus() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  std::vector<int> cpus;
+  if (sched_getaffinity(0, sizeof(set), &set) == 0) {
+    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+      if (CPU_ISSET(static_cast<size_t>(cpu), &set)) {
+        cpus.push_back(cpu);
+      }
+    }
   }
-  return std::max(1, CPU_COUNT(&cpus));
+  return cpus;
 }
 
 bool IsBlockDevice(const std::string& path) {
@@ -61,10 +69,14 @@ MountedStore::~MountedStore() {
 }
 
 Status MountedStore::StartThreads() {
-  const int reactors = std::min(UsableCpus(), kReactorsMax);
-  for (int i = 0; i < reactors; ++i) {
+  const std::vector<int> cpus = UsableCpus();
+  const bool pinned = !cpus.empty() && cpus.size() <= kPinnedReactorsMax;
+  waking_ = pinned ? DevFuseWaking::kAll : DevFuseWaking::kOne;
+  const size_t reactors = std::clamp<size_t>(cpus.size(), 1, kReactorsMax);
+  for (size_t i = 0; i < reactors; ++i) {
     ReactorThread::Options options;
     options.name = fmt::format("varve-{}", i);
+    options.cpu = pinned ? cpus[i] : -1;
     Result<std::unique_ptr<ReactorThread>> thread = ReactorThread::Start(std::move(options), clock_);
     if (!thread.ok()) {
       return thread.error();
@@ -160,8 +172,8 @@ Task<Status> MountedStore::OpenStoreAndFiles() {
 
 Task<Status> MountedStore::Attach() {
   for (Lane& lane : lanes_) {
-    lane.transport = std::make_unique<DevFuseTransport>(connection_->descriptor(), lane.thread->reactor(),
-                                                        waiting_, logger_);
+    lane.transport =
+        std::make_unique<DevFuseTransport>(connection_->descriptor(), lane.thread->reactor(), waking_);
   }
   MessagePool pool;
   const MessageLease init = pool.Take();

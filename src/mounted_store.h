@@ -79,7 +79,7 @@ class MountedStore final : public MountOwner {
   std::unique_ptr<Store> store_;
   std::unique_ptr<FileSystem> filesystem_;
   std::unique_ptr<Connection> connection_;
-  DevFuseWaiting waiting_;
+  DevFuseWaking waking_ = DevFuseWaking::kAll;
 
   std::atomic<size_t> serving_{0};
   int ended_descriptor_ = -1;

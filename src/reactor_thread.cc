@@ -1,6 +1,7 @@
 #include "src/reactor_thread.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -13,6 +14,13 @@ Result<std::unique_ptr<ReactorThread>> ReactorThread::Start(Options options, con
   ReactorThread& self = *started;
   started->thread_ = std::thread([&self, &told, &clock, options = std::move(options)] {
     pthread_setname_np(pthread_self(), options.name.c_str());
+    if (options.cpu >= 0) {
+      cpu_set_t only;
+      CPU_ZERO(&only);
+      CPU_SET(static_cast<size_t>(options.cpu), &only);
+      // A CPU that has gone offline meanwhile only costs speed.
+      pthread_setaffinity_np(pthread_self(), sizeof(only), &only);
+    }
     // On Linux a nice value belongs to a thread. Without the right to change it, none is changed.
     if (options.nice != 0) {
       setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), options.nice);

@@ -19,6 +19,7 @@ class ReactorThread {
   struct Options {
     std::string name;  // what ps and top show; at most 15 bytes
     int nice = 0;      // as of nice(2), for this thread alone
+    int cpu = -1;      // the only one it may run on; -1: any
     ReactorOptions reactor;
   };
 

@@ -19,8 +19,8 @@ constexpr int kRequestsPerTurn = 16;
 
 }  // namespace
 
-DevFuseTransport::DevFuseTransport(int descriptor, Reactor& reactor, DevFuseWaiting& waiting, Logger& logger)
-    : descriptor_(descriptor), reactor_(reactor), waiting_(waiting), logger_(logger) {
+DevFuseTransport::DevFuseTransport(int descriptor, Reactor& reactor, DevFuseWaking waking)
+    : descriptor_(descriptor), reactor_(reactor), waking_(waking) {
 }
 
 Task<Result<size_t>> DevFuseTransport::ReceiveInit(MessageLease into) {
@@ -42,6 +42,7 @@ Task<Result<size_t>> DevFuseTransport::ReceiveInit(MessageLease into) {
 }
 
 Task<Status> DevFuseTransport::Serve(Channel& channel) {
+  const uint32_t awaited = waking_ == DevFuseWaking::kAll ? POLLIN : POLLIN | EPOLLEXCLUSIVE;
   int in_a_row = 0;
   for (;;) {
     const MessageLease message = channel.pool().Take();
@@ -57,34 +58,14 @@ Task<Status> DevFuseTransport::Serve(Channel& channel) {
     const int error = errno;
     if (error == EAGAIN) {
       in_a_row = 0;
-      co_await WaitForRequest(channel);
+      channel.statistics().sleeps.fetch_add(1, std::memory_order_relaxed);
+      co_await reactor_.Poll(descriptor_, awaited);
     } else if (error == ENODEV) {
       co_return OkStatus();
     } else if (error != EINTR && error != ENOENT) {  // ENOENT: the request was taken back
       co_return DeviceError(fmt::format("reading /dev/fuse: {}", std::strerror(error)));
     }
   }
-}
-
-Task<void> DevFuseTransport::WaitForRequest(Channel& channel) {
-  if (waiting_.spin_nanos > 0 && !waiting_.somebody_spins.exchange(true, std::memory_order_acquire)) {
-    const uint64_t until = reactor_.clock().MonotonicNanos() + waiting_.spin_nanos;
-    bool there = false;
-    while (!there && reactor_.clock().MonotonicNanos() < until) {
-      pollfd asked = {descriptor_, POLLIN, 0};
-      there = poll(&asked, 1, 0) != 0;
-      if (!there) {
-        co_await reactor_.Yield();
-      }
-    }
-    waiting_.somebody_spins.store(false, std::memory_order_release);
-    if (there) {
-      co_return;
-    }
-  }
-  channel.statistics().sleeps.fetch_add(1, std::memory_order_relaxed);
-  // Exclusive: a request wakes one reactor, not all.
-  co_await reactor_.Poll(descriptor_, POLLIN | EPOLLEXCLUSIVE);
 }
 
 int DevFuseTransport::Send(const iovec* parts, int count) {

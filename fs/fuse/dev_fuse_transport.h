@@ -1,29 +1,29 @@
 // Requests by reading /dev/fuse: what every kernel offers.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 
-#include "engine/base/logger.h"
 #include "engine/ring/reactor.h"
 #include "fs/fuse/message_pool.h"
 #include "fs/fuse/transport.h"
 
 namespace varve {
 
-// How the reactors of one connection wait. Shared by them; any thread.
-struct DevFuseWaiting {
-  // How long one reactor goes on asking for the next request before it sleeps. Waking a thread on another CPU
-  // costs the caller tens of microseconds, asking costs a CPU: docs/design/fuse.md has the figures.
-  uint64_t spin_nanos = 0;
-  // At most one reactor spins at a time: the others would take the CPU of the caller.
-  std::atomic<bool> somebody_spins{false};
+// Whom a request wakes while every reactor of the connection sleeps. None of them spins: that takes the CPU
+// from callers, and where all of them wake it gains nothing (docs/design/fuse.md has the figures).
+enum class DevFuseWaking : uint8_t {
+  // All. With one reactor pinned to each CPU, the one where the caller is runs as soon as the caller sleeps,
+  // which
+  // is several times faster than waking a thread on another CPU; the others find nothing and sleep again.
+  kAll,
+  // The one that has slept longest, wherever it is.
+  kOne,
 };
 
 class DevFuseTransport final : public Transport {
  public:
-  // All must outlive it. `descriptor` is a connection's, nonblocking.
-  DevFuseTransport(int descriptor, Reactor& reactor, DevFuseWaiting& waiting, Logger& logger);
+  // `reactor` must outlive it. `descriptor` is a connection's, nonblocking.
+  DevFuseTransport(int descriptor, Reactor& reactor, DevFuseWaking waking);
 
   // Waits for the first request, which is INIT, and answers its length. Errors: kBusy when another mount of
   // the device has the connection.
@@ -34,12 +34,9 @@ class DevFuseTransport final : public Transport {
   std::string_view name() const override { return "/dev/fuse"; }
 
  private:
-  Task<void> WaitForRequest(Channel& channel);
-
   int descriptor_;
   Reactor& reactor_;
-  DevFuseWaiting& waiting_;
-  Logger& logger_;
+  DevFuseWaking waking_;
 };
 
 }  // namespace varve

@@ -1,15 +1,15 @@
-// Mounts a filesystem whose store lies in memory, to measure what a request costs without a device, and how the
-// reactors should wait. Serves until it is unmounted.
+// Mounts a filesystem whose store lies in memory, to measure what a request costs without a device, and how
+// the reactors should wait. Serves until it is unmounted.
 //
-//   memory_mount DIR REACTORS SPIN_MICROSECONDS
-
+//   memory_mount DIR REACTORS all|one     (all: each reactor is pinned to a CPU, and a request wakes them
+//   all)
 
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <semaphore>
-#include <semaphore>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/base/clock.h"
@@ -77,11 +77,9 @@ Task<void> Serve(Lane& lane, std::counting_semaphore<>& ended) {
   ended.release();
 }
 
-int Run(const std::string& directory, int reactors, uint64_t spin_nanos) {
+int Run(const std::string& directory, int reactors, DevFuseWaking waking) {
   const SystemClock clock;
   TerminalLogger logger;
-  DevFuseWaiting waiting;
-  waiting.spin_nanos = spin_nanos;
   MountSpecification specification;
   specification.source = "memory";
   specification.directory = directory;
@@ -94,12 +92,13 @@ int Run(const std::string& directory, int reactors, uint64_t spin_nanos) {
   std::vector<Lane> lanes;
   for (int i = 0; i < reactors; ++i) {
     Lane lane;
-    lane.thread = *ReactorThread::Start({"reactor-" + std::to_string(i), 0, {}}, clock);
-    lane.transport = std::make_unique<DevFuseTransport>((*connection)->descriptor(), lane.thread->reactor(),
-                                                        waiting, logger);
+    const int cpu = waking == DevFuseWaking::kAll ? i : -1;
+    lane.thread = *ReactorThread::Start({"reactor-" + std::to_string(i), 0, cpu, {}}, clock);
+    lane.transport =
+        std::make_unique<DevFuseTransport>((*connection)->descriptor(), lane.thread->reactor(), waking);
     lanes.push_back(std::move(lane));
   }
-  const std::unique_ptr<ReactorThread> background = *ReactorThread::Start({"background", 10, {}}, clock);
+  const std::unique_ptr<ReactorThread> background = *ReactorThread::Start({"background", 10, -1, {}}, clock);
   Executor& first = lanes.front().thread->reactor();
   MemoryStore store;
   const FileSystemEnvironment environment = {store, clock, logger, background->reactor()};
@@ -126,8 +125,10 @@ int Run(const std::string& directory, int reactors, uint64_t spin_nanos) {
 
 int main(int argc, char** argv) {
   if (argc != 4) {
-    std::fprintf(stderr, "usage: memory_mount DIR REACTORS SPIN_MICROSECONDS\n");
+    std::fprintf(stderr, "usage: memory_mount DIR REACTORS all|one\n");
     return 2;
   }
-  return varve::Run(argv[1], std::atoi(argv[2]), std::strtoull(argv[3], nullptr, 10) * 1000);
+  const bool all = std::string_view(argv[3]) == "all";
+  return varve::Run(argv[1], std::atoi(argv[2]),
+                    all ? varve::DevFuseWaking::kAll : varve::DevFuseWaking::kOne);
 }

@@ -1,6 +1,7 @@
 // Shows whether what a crash left is a prefix of what was asked. `write` does operations in a known order
-// (creates, appends, renames, unlinks, directories), each of which is one request to the filesystem, until it is
-// killed or an operation fails; `check` finds the number of operations after which the tree looked as it does now.
+// (creates, appends, renames, unlinks, directories), each of which is one request to the filesystem, until it
+// is killed or an operation fails; `check` finds the number of operations after which the tree looked as it
+// does now.
 //
 //   numbered_operations write DIR SEED [COUNT]     prints how many operations were answered, as it goes
 //   numbered_operations check DIR SEED LEAST MOST  exit code 0 when LEAST to MOST operations explain the tree
@@ -215,7 +216,8 @@ int CheckPrefix(const std::string& root, uint64_t seed, uint64_t least, uint64_t
     comparison.Apply(script.Next());
   }
   if (!prefix.has_value()) {
-    std::printf("the tree is no prefix of the first %llu operations\n", static_cast<unsigned long long>(most));
+    std::printf("the tree is no prefix of the first %llu operations\n",
+                static_cast<unsigned long long>(most));
     return 1;
   }
   std::printf("%llu of %llu operations survived\n", static_cast<unsigned long long>(*prefix),

@@ -1,7 +1,8 @@
-// Creates, reads and removes many small files, and says how long each took. Many times faster than a shell would be:
-// what is measured is the filesystem.
+// Creates, reads and removes many small files, and says how long each took. Many times faster than a shell
+// would be: what is measured is the filesystem.
 //
-//   small_files DIR COUNT BYTES [PHASE…]     phases: create read stat list remove (default: create read remove)
+//   small_files DIR COUNT BYTES [PHASE…]     phases: create read stat list remove (default: create read
+//   remove)
 //
 // Prints one line: the phases' milliseconds in order.
 #include <dirent.h>
