@@ -38,14 +38,15 @@ size_t InodeLocks::IndexOf(InodeNumber inode) {
 
 InodeLocks::StripeSet InodeLocks::StripesOf(InodeNumber a, InodeNumber b, InodeNumber c, InodeNumber d) {
   StripeSet stripes;
+  stripes.fill(kStripes);  // sorts last
   size_t count = 0;
   for (const InodeNumber inode : {a, b, c, d}) {
     if (inode.value != 0) {
       stripes[count++] = IndexOf(inode);
     }
   }
-  std::sort(stripes.begin(), stripes.begin() + count);
-  const auto end = std::unique(stripes.begin(), stripes.begin() + count);
+  std::sort(stripes.begin(), stripes.end());
+  const auto end = std::unique(stripes.begin(), stripes.end());
   std::fill(end, stripes.end(), kStripes);
   return stripes;
 }
