@@ -1,5 +1,7 @@
 #include "engine/compaction/output_space.h"
 
+#include <utility>
+
 #include "engine/base/units.h"
 #include "engine/space/extent.h"
 
@@ -27,6 +29,17 @@ uint64_t OutputSpaceMax(const OutputSpaceInput& input) {
   const uint64_t cuts =
       input.table_bytes == 0 ? 0 : bytes / input.table_bytes * kTablesPercent / 100 + 1 + input.further_cuts;
   return bytes + (cuts + 1) * (kTableOverheadBytes + kExtentUnitBytes);
+}
+
+Result<std::vector<Extent>> JobExtents::Take(uint64_t bytes_wanted) {
+  if (reservation_.bytes_left() == 0) {
+    Result<SpaceReservation> more = allocator_.Reserve(bytes_wanted, SpaceClass::kInternal);
+    if (!more.ok()) {
+      return more.error();
+    }
+    reservation_ = std::move(more).value();
+  }
+  return reserved_.Take(bytes_wanted);
 }
 
 }  // namespace varve

@@ -1,8 +1,11 @@
-// How much space a job's tables can take at worst: what it reserves before it writes the first byte.
+// The space of a job's tables: what it reserves before it writes the first byte, and how it takes it.
 #pragma once
 
 #include <cstdint>
 
+#include "engine/base/result.h"
+#include "engine/space/extent_allocator.h"
+#include "engine/table/extent_source.h"
 #include "engine/table/segment_builder.h"
 
 namespace varve {
@@ -21,6 +24,25 @@ struct OutputSpaceInput {
   uint64_t further_cuts = 0;
 };
 
+// Enough for all but tables of records that are little more than very long keys, whose index is as large as
+// their data.
 uint64_t OutputSpaceMax(const OutputSpaceInput& input);
+
+// Takes from the job's reservation, and where that was too small for what the records turned out to be, asks
+// the internal share for more: then only can a job run out of space half-way. The references must outlive it;
+// used on the job's executor.
+class JobExtents final : public ExtentSource {
+ public:
+  JobExtents(ExtentAllocator& allocator, SpaceReservation& reservation)
+      : allocator_(allocator), reservation_(reservation), reserved_(allocator, reservation) {}
+
+  Result<std::vector<Extent>> Take(uint64_t bytes_wanted) override;
+  void GiveBack(Extent extent) override { reserved_.GiveBack(extent); }
+
+ private:
+  ExtentAllocator& allocator_;
+  SpaceReservation& reservation_;
+  ReservedExtents reserved_;
+};
 
 }  // namespace varve

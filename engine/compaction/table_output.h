@@ -8,9 +8,9 @@
 
 #include "engine/base/result.h"
 #include "engine/compaction/job_environment.h"
+#include "engine/compaction/output_space.h"
 #include "engine/ring/task.h"
 #include "engine/space/extent_allocator.h"
-#include "engine/table/extent_source.h"
 #include "engine/table/table_builder.h"
 
 namespace varve {
@@ -47,7 +47,7 @@ class TableOutput {
  private:
   const JobEnvironment& environment_;
   TableOutputOptions options_;
-  ReservedExtents source_;
+  JobExtents source_;
   std::unique_ptr<TableBuilder> builder_;
   std::vector<TableView> finished_;
   // The first grandparent that does not end before the last key asked about, and how many bytes of those
