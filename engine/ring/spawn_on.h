@@ -12,13 +12,14 @@ namespace task_internal {
 
 // Once this has posted itself, the thread that called it touches nothing of it.
 inline Detached RunDetachedOn(Executor& executor, Task<void> task) {
-  co_await executor.Switch();
+  co_await executor.Yield();
   co_await std::move(task);
 }
 
 }  // namespace task_internal
 
-// `task` begins on `executor`, ends there, and frees itself. Any thread, also outside every executor.
+// `task` begins on `executor` at one of its next turns, never within this call, ends there, and frees itself.
+// Any thread, also outside every executor: so it may be called with a lock held.
 inline void SpawnOn(Executor& executor, Task<void> task) {
   task_internal::RunDetachedOn(executor, std::move(task));
 }
