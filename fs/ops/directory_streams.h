@@ -25,6 +25,8 @@ class DirectoryStream {
   InodeNumber inode() const { return inode_; }
   // Forgets everything and pins the directory as it is now.
   void Restart();
+  // False until the first MoveTo: nothing has been shown of what was pinned.
+  bool moved() const { return iterator_ != nullptr; }
   // To the entry of this ordinal (0: the first after "." and ".."), or to the end. Costs nothing where the
   // stream stands already, and at most kCheckpointEvery steps where it has been.
   Task<Status> MoveTo(uint64_t ordinal);

@@ -207,8 +207,8 @@ class FileSystem {
   // Makes everything durable that was done before, whatever file it concerned.
   Task<Status> Sync();
 
-  // Directory streams. Opening pins the directory as it is; offset 0 pins it anew. One call at a time a
-  // handle.
+  // Directory streams. Opening pins the directory as it is; going back to offset 0 pins it anew. One call at
+  // a time a handle.
   Task<Result<DirectoryHandle>> OpenDirectory(InodeNumber inode);
   Task<Status> ReadDirectory(DirectoryHandle handle, uint64_t offset, DirectorySink& sink);
   Task<Status> ReadDirectoryPlus(DirectoryHandle handle, uint64_t offset, DirectorySink& sink);

@@ -43,8 +43,22 @@ Task<Result<NodeReference>> Descend(FileSystem& fs, InodeNumber directory, std::
   co_return node;
 }
 
+Status CheckComponents(std::string_view path) {
+  while (!path.empty()) {
+    const std::string_view component = NextComponent(path);
+    if (component == "." || component == "..") {
+      return InvalidArgument("\".\" and \"..\" in a path");
+    }
+  }
+  return {};
+}
+
 // `make`: missing directories on the way.
 Task<Result<Place>> FindPlace(FileSystem& fs, std::string_view path, bool make, Caller caller) {
+  Status valid = CheckComponents(path);
+  if (!valid.ok()) {
+    co_return valid.error();
+  }
   Place place;
   Result<Attributes> root = co_await fs.GetAttributes(kRootInode);
   if (!root.ok()) {
@@ -53,18 +67,12 @@ Task<Result<Place>> FindPlace(FileSystem& fs, std::string_view path, bool make, 
   place.parent = NodeReference(fs, *root);
   place.name = NextComponent(path);
   while (!path.empty()) {
-    if (place.name == "." || place.name == "..") {
-      co_return InvalidArgument("\".\" and \"..\" in a path");
-    }
     Result<NodeReference> below = co_await Descend(fs, place.parent.inode(), place.name, make, caller);
     if (!below.ok()) {
       co_return below.error();
     }
     place.parent = std::move(*below);
     place.name = NextComponent(path);
-  }
-  if (place.name == "." || place.name == "..") {
-    co_return InvalidArgument("\".\" and \"..\" in a path");
   }
   co_return place;
 }

@@ -47,7 +47,7 @@ Task<Status> FileSystem::List(DirectoryHandle handle, uint64_t offset, Directory
   if (stream == nullptr) {
     co_return Error(ErrorCode::kStale, "no such open directory");
   }
-  if (offset == 0) {
+  if (offset == 0 && stream->moved()) {
     stream->Restart();
   }
   bool full = false;
