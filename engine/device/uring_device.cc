@@ -21,6 +21,7 @@
 #include "engine/base/check.h"
 #include "engine/device/aligned_buffer.h"
 #include "engine/device/device_holder.h"
+#include "engine/device/loop_backing.h"
 #include "engine/ring/reactor.h"
 #include "engine/ring/when_all.h"
 
@@ -66,6 +67,8 @@ struct Opened {
   FileDescriptor data;
   // Holds the O_EXCL claim on a block device; the claim ends with it.
   FileDescriptor claim;
+  // The image under a loop device, locked, so that nobody opens it by its own name.
+  FileDescriptor backing;
   bool is_block_device = false;
   uint64_t size_bytes = 0;
   uint32_t sector_bytes = 0;
@@ -78,7 +81,8 @@ class UringDevice final : public ClaimedDevice {
         options_(options),
         is_block_device_(opened.is_block_device),
         data_(std::move(opened.data)),
-        claim_(std::move(opened.claim)) {}
+        claim_(std::move(opened.claim)),
+        backing_(std::move(opened.backing)) {}
 
   Status ReleaseClaim() override {
     Check(options_.claim == DeviceClaim::kExclusiveUntilMount, "a claim was released that was to be kept");
@@ -130,6 +134,7 @@ class UringDevice final : public ClaimedDevice {
   const bool is_block_device_;
   FileDescriptor data_;
   FileDescriptor claim_;
+  FileDescriptor backing_;
   // Set once the kernel has said so.
   std::atomic<bool> lacks_discard_command_{false};
   std::atomic<bool> cannot_discard_{false};
@@ -294,19 +299,35 @@ uint32_t FileSectorBytes(int fd) {
   return 0;
 }
 
-Status Claim(const std::string& path, const struct stat& found, int flags, Opened& opened) {
-  if (opened.is_block_device) {
-    opened.claim = FileDescriptor(open(path.c_str(), flags | O_EXCL));
-    if (!opened.claim.is_open()) {
-      return errno == EBUSY ? InUse(path, found) : OpenFailed(path, errno);
-    }
+// A lock of the open file, not of the process: it passes to a child that goes on as the daemon.
+bool Lock(const FileDescriptor& file) {
+  return flock(file.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+}
+
+Status ClaimBlockDevice(const std::string& path, const struct stat& found, int flags, Opened& opened) {
+  opened.claim = FileDescriptor(open(path.c_str(), flags | O_EXCL));
+  if (!opened.claim.is_open()) {
+    return errno == EBUSY ? InUse(path, found) : OpenFailed(path, errno);
+  }
+  const std::string image = BackingFileOf(found);
+  if (image.empty()) {
     return OkStatus();
   }
-  // A lock of the open file, not of the process: it passes to a child that goes on as the daemon.
-  if (flock(opened.data.get(), LOCK_EX | LOCK_NB) != 0) {
-    return errno == EWOULDBLOCK ? InUse(path, found) : DeviceError(path + ": lock: " + strerror(errno));
+  opened.backing = FileDescriptor(open(image.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat image_found {};
+  if (opened.backing.is_open() && !Lock(opened.backing) && fstat(opened.backing.get(), &image_found) == 0) {
+    return InUse(image, image_found);
   }
   return OkStatus();
+}
+
+Status ClaimFile(const std::string& path, const struct stat& found, const Opened& opened) {
+  const std::string loop = LoopDeviceOver(found);
+  if (!loop.empty()) {
+    return Busy(
+        fmt::format("{} is attached to {}: use that, or detach it (losetup -d {})", path, loop, loop));
+  }
+  return Lock(opened.data) ? OkStatus() : Status(InUse(path, found));
 }
 
 bool IsWriteProtected(const std::string& path) {
@@ -333,7 +354,8 @@ Result<Opened> Open(const std::string& path, const UringDeviceOptions& options) 
     return OpenFailed(path, write_protected ? EROFS : error);
   }
   if (options.claim != DeviceClaim::kNone) {
-    Status claimed = Claim(path, found, flags, opened);
+    Status claimed = opened.is_block_device ? ClaimBlockDevice(path, found, flags, opened)
+                                            : ClaimFile(path, found, opened);
     if (!claimed.ok()) {
       return claimed.error();
     }

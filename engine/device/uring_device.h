@@ -11,7 +11,9 @@
 namespace varve {
 
 enum class DeviceClaim : uint8_t {
-  // Nobody else may hold it as long as this device is open: O_EXCL on a block device, a lock on a file.
+  // Nobody else may hold it as long as this device is open: O_EXCL on a block device, a lock on a file, and
+  // both ways
+  // for a file that is attached to a loop device.
   kExclusive,
   // For a fuseblk mount, which claims a block device in the kernel: exclusive until ReleaseClaim(), which a
   // file

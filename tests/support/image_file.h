@@ -30,6 +30,7 @@ class LoopDevice {
   ~LoopDevice();
 
   const std::string& path() const { return path_; }
+  const std::string& image_path() const { return image_.path(); }
 
  private:
   explicit LoopDevice(uint64_t bytes) : image_(bytes) {}

@@ -2,16 +2,20 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <vector>
 
 #include "engine/base/prng.h"
 #include "engine/device/aligned_buffer.h"
+#include "engine/device/loop_backing.h"
 #include "engine/ring/reactor.h"
 #include "engine/ring/when_all.h"
 #include "tests/support/image_file.h"
@@ -174,12 +178,33 @@ TEST_P(UringDeviceTest, AReleasedClaimLetsTheKernelClaimABlockDevice) {
   EXPECT_TRUE(OpenStatus().Is(ErrorCode::kBusy));
   ASSERT_TRUE(device->ReleaseClaim().ok());
   if (device->is_block_device()) {
-    EXPECT_TRUE(OpenStatus().ok());
+    const int claimed = open(path_.c_str(), O_RDWR | O_EXCL | O_CLOEXEC);
+    EXPECT_GE(claimed, 0) << strerror(errno);
+    close(claimed);
   } else {
     EXPECT_TRUE(OpenStatus().Is(ErrorCode::kBusy));
   }
   const AlignedBuffer written = RandomBytes(4096, 3);
   EXPECT_TRUE(Write(*device, 0, written).ok());
+}
+
+TEST_P(UringDeviceTest, AnImageIsBusyUnderItsOtherNameToo) {
+  if (GetParam() == 0) {
+    const std::unique_ptr<ClaimedDevice> device = Open();
+    const int status = std::system(("losetup --find " + path_ + " 2>/dev/null").c_str());
+    if (status != 0) {
+      GTEST_SKIP() << "no loop device can be made";
+    }
+    struct stat found {};
+    ASSERT_EQ(stat(path_.c_str(), &found), 0);
+    const std::string loop = LoopDeviceOver(found);
+    EXPECT_TRUE(OpenUringDevice(loop, {}).Is(ErrorCode::kBusy));
+    EXPECT_EQ(std::system(("losetup --detach " + loop).c_str()), 0);
+    return;
+  }
+  const Status status = OpenUringDevice(loop_->image_path(), {}).status();
+  EXPECT_TRUE(status.Is(ErrorCode::kBusy));
+  EXPECT_NE(status.ToString().find(path_), std::string::npos) << status.ToString();
 }
 
 TEST_P(UringDeviceTest, WritesToAReadOnlyDeviceFailWithAMessage) {
