@@ -47,6 +47,7 @@ void Memtables::PublishLocked(std::shared_ptr<const ReadState> state) {
 Memtables::Appended Memtables::Append(WalWriter& wal, const WriteBatch& batch) {
   Appended appended;
   SequenceNumber first;
+  bool write_due = false;
   // Not counted as a reference: it stays in the state at least until everything up to this batch is visible.
   HeldMemtable* into = nullptr;
   {
@@ -73,12 +74,16 @@ Memtables::Appended Memtables::Append(WalWriter& wal, const WriteBatch& batch) {
     into->table_bytes += TableBytesOf(batch);
     into->has_deletes = into->has_deletes || batch.frees_space();
     first = logged.first_sequence;
+    write_due = logged.write_due;
     appended.last_sequence = SequenceNumber(first.value + batch.count() - 1);
     last_appended_ = appended.last_sequence;
   }
   const Status applied = into->memtable.Apply(first, batch.records());
   Check(applied.ok(), "a batch made of its own calls could not be read");
   MakeVisible(first, appended.last_sequence);
+  if (write_due) {
+    wal.StartWrites();
+  }
   return appended;
 }
 

@@ -79,43 +79,54 @@ Task<Status> WalWriter::Start() {
 
 WalAppend WalWriter::TryAppend(std::string_view records, uint32_t count) {
   Check(count > 0 && records.size() <= kWalPayloadBytesMax, "a batch that no commit group can hold");
-  Actions actions;
   WalAppend append;
-  {
-    const std::lock_guard lock(mutex_);
-    if (!failure_.ok()) {
-      append.outcome = WalAppend::Outcome::kFailed;
-      return append;
-    }
-    if (MakeRoom(records.size(), actions)) {
-      const uint64_t first = last_sequence_.load(std::memory_order_relaxed) + 1;
-      if (open_->record_count == 0) {
-        open_->first_sequence = SequenceNumber(first);
-      }
-      open_->buffer.CopyIn(kFrontBytes + WalGroupHeader::kBytes + open_->payload_bytes, records);
-      open_->payload_bytes += records.size();
-      open_->record_count += count;
-      last_sequence_.store(first + count - 1, std::memory_order_release);
-      append = {WalAppend::Outcome::kAppended, SequenceNumber(first)};
-      if (open_->payload_bytes >= kWriteOutBytes) {
-        Advance(actions);
-      }
-    }
+  const std::lock_guard lock(mutex_);
+  if (!failure_.ok()) {
+    append.outcome = WalAppend::Outcome::kFailed;
+    return append;
   }
-  Perform(actions);
+  const size_t sealed_before = sealed_.size();
+  if (!MakeRoom(records.size())) {
+    return append;
+  }
+  const uint64_t first = last_sequence_.load(std::memory_order_relaxed) + 1;
+  if (open_->record_count == 0) {
+    open_->first_sequence = SequenceNumber(first);
+  }
+  open_->buffer.CopyIn(kFrontBytes + WalGroupHeader::kBytes + open_->payload_bytes, records);
+  open_->payload_bytes += records.size();
+  open_->record_count += count;
+  last_sequence_.store(first + count - 1, std::memory_order_release);
+  append.outcome = WalAppend::Outcome::kAppended;
+  append.first_sequence = SequenceNumber(first);
+  append.write_due = sealed_.size() > sealed_before || BulkIsDue();
   return append;
 }
 
 // An open group with room for `bytes`; false when there is none until a write ends.
-bool WalWriter::MakeRoom(size_t bytes, Actions& actions) {
+bool WalWriter::MakeRoom(size_t bytes) {
   if (open_ != nullptr && open_->room() < bytes) {
     Seal();
-    Advance(actions);
   }
   if (open_ == nullptr) {
     open_ = TakeBuffer();
   }
   return open_ != nullptr;
+}
+
+// In bulk only while a buffer is left for those who append meanwhile; else the open group goes on to fill.
+bool WalWriter::BulkIsDue() const {
+  const bool spare_buffer = !free_groups_.empty() || groups_.size() < kGroupsMax;
+  return open_ != nullptr && open_->payload_bytes >= kWriteOutBytes && sealed_.empty() && spare_buffer;
+}
+
+void WalWriter::StartWrites() {
+  Actions actions;
+  {
+    const std::lock_guard lock(mutex_);
+    Advance(actions);
+  }
+  Perform(actions);
 }
 
 WalWriter::Group* WalWriter::TakeBuffer() {
@@ -139,11 +150,12 @@ Task<void> WalWriter::WaitForRoom(size_t bytes) {
   Actions actions;
   {
     const std::lock_guard lock(mutex_);
-    if (failure_.ok() && !MakeRoom(bytes, actions)) {
+    if (failure_.ok() && !MakeRoom(bytes)) {
       for_room_.Append(waiter);
     } else {
       waiter.event.Set();
     }
+    Advance(actions);
   }
   Perform(actions);
   co_await waiter.event.Wait();

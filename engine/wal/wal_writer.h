@@ -71,8 +71,10 @@ struct WalAppend {
     kFailed,  // the log takes nothing more: failure() says why
   };
   Outcome outcome = Outcome::kFull;
-  // Of the first record; only when appended.
+  // The next two only when appended. Of the first record:
   SequenceNumber first_sequence;
+  // So much has come together that the caller should call StartWrites(), once it holds no lock.
+  bool write_due = false;
 };
 
 class WalWriter {
@@ -89,8 +91,11 @@ class WalWriter {
   Task<Status> Start();
 
   // Copies the encoded records of one batch (engine/base/batch_records.h; `count` of them, at least one, at
-  // most kWalPayloadBytesMax bytes) to the end of the log in memory. Never waits; may start a write.
+  // most kWalPayloadBytesMax bytes) to the end of the log in memory. Never waits, starts nothing: callers
+  // that must order batches in other places too may hold a lock.
   WalAppend TryAppend(std::string_view records, uint32_t count);
+  // Starts the writes of groups that are large enough.
+  void StartWrites();
   // Until a batch of `bytes` has a chance again, or the log has failed. Others may be quicker: try in a loop.
   Task<void> WaitForRoom(size_t bytes);
 
@@ -204,7 +209,8 @@ class WalWriter {
   };
 
   // All of these need mutex_.
-  bool MakeRoom(size_t bytes, Actions& actions);
+  bool MakeRoom(size_t bytes);
+  bool BulkIsDue() const;
   Group* TakeBuffer();
   void Seal();
   void Advance(Actions& actions);

@@ -23,9 +23,7 @@ void WalWriter::Advance(Actions& actions) {
     return;
   }
   AdvanceRound();
-  // In bulk: only while a buffer is left for those who append meanwhile; else the open group goes on to fill.
-  const bool spare_buffer = !free_groups_.empty() || groups_.size() < kGroupsMax;
-  if (open_ != nullptr && open_->payload_bytes >= kWriteOutBytes && sealed_.empty() && spare_buffer) {
+  if (BulkIsDue()) {
     Seal();
   }
   while (!sealed_.empty() && Place(*sealed_.front(), actions)) {

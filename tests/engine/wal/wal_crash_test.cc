@@ -131,8 +131,12 @@ class WalCrashTest : public WalTest {
         const size_t value_bytes = prng.OneIn(4) ? prng.Below(300000) : prng.Below(2000);
         const std::string key = "key" + std::to_string(prng.Next());
         const std::string records = OneRecord(key, std::string(value_bytes, 'v'));
-        if (writer.TryAppend(records, 1).outcome == WalAppend::Outcome::kAppended) {
+        const WalAppend append = writer.TryAppend(records, 1);
+        if (append.outcome == WalAppend::Outcome::kAppended) {
           asked.keys.push_back(key);
+          if (append.write_due) {
+            writer.StartWrites();
+          }
         } else {
           co_await writer.WaitForRoom(records.size());
         }

@@ -128,7 +128,11 @@ class WalTest : public testing::TestWithParam<uint32_t> {
   void Start(WalWriter& writer) { ASSERT_TRUE(executor.Run(writer.Start()).ok()); }
 
   static Task<WalAppend> TryAppendTask(WalWriter& writer, std::string_view records, uint32_t count) {
-    co_return writer.TryAppend(records, count);
+    const WalAppend append = writer.TryAppend(records, count);
+    if (append.write_due) {
+      writer.StartWrites();
+    }
+    co_return append;
   }
   WalAppend TryAppend(WalWriter& writer, std::string_view records, uint32_t count = 1) {
     return executor.Run(TryAppendTask(writer, records, count));

@@ -267,6 +267,9 @@ TEST_P(WalWriterTest, ThreadsAppendAndSyncAtOnceAndNothingIsLostOrReordered) {
           }
           EXPECT_EQ(append.outcome, WalAppend::Outcome::kAppended);
           got.push_back(append.first_sequence.value);
+          if (append.write_due) {
+            log.StartWrites();
+          }
           if (prng.OneIn(3)) {
             Status status = co_await log.SyncTo(append.first_sequence);
             EXPECT_TRUE(status.ok());
