@@ -71,6 +71,19 @@ std::optional<IndexBlock> IndexBlock::Parse(std::string_view payload) {
   return block;
 }
 
+inline std::optional<std::string_view> IndexBlock::LargestRestAt(uint32_t i) const {
+  const auto offset = LoadFixed<uint32_t>(offsets_ + i * sizeof(uint32_t));
+  if (offset >= entries_.size()) {
+    return std::nullopt;
+  }
+  const std::string_view from = entries_.substr(offset);
+  const size_t length = static_cast<uint8_t>(from[0]);
+  if (length < 0x80) [[likely]] {
+    return length < from.size() ? std::optional(from.substr(1, length)) : std::nullopt;
+  }
+  return Decoder(from).LengthPrefixed();
+}
+
 std::optional<uint32_t> IndexBlock::LowerBound(std::string_view user_key) const {
   const int by_prefix = user_key.substr(0, prefix_.size()).compare(prefix_);
   if (by_prefix != 0) {
@@ -81,11 +94,7 @@ std::optional<uint32_t> IndexBlock::LowerBound(std::string_view user_key) const 
   uint32_t high = count_;
   while (low < high) {
     const uint32_t middle = low + (high - low) / 2;
-    const auto offset = LoadFixed<uint32_t>(offsets_ + middle * sizeof(uint32_t));
-    if (offset > entries_.size()) {
-      return std::nullopt;
-    }
-    const std::optional<std::string_view> largest = Decoder(entries_.substr(offset)).LengthPrefixed();
+    const std::optional<std::string_view> largest = LargestRestAt(middle);
     if (!largest) {
       return std::nullopt;
     }

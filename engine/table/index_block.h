@@ -63,6 +63,9 @@ class IndexBlock {
   IndexEntry Copy(const Entry& entry) const;
 
  private:
+  // What binary search compares.
+  std::optional<std::string_view> LargestRestAt(uint32_t i) const;
+
   std::string_view prefix_;
   std::string_view entries_;
   const char* offsets_ = nullptr;
