@@ -1,0 +1,27 @@
+#!/bin/bash
+# The daemon's memory stays within what its options say while many small files are created. VARVE_SMALL_FILES=1000000
+# makes it the long run.
+source "$(dirname "$0")/library.sh"
+count=${VARVE_SMALL_FILES:-60000}
+cache_mib=32
+memtable_mib=8
+# Beside cache and memtables (one that fills and those being flushed): code and stacks, request buffers, table indexes
+# and filters in use, the node of each name that the kernel remembers.
+overhead_mib=${VARVE_MEMORY_OVERHEAD_MIB:-160}
+bytes_per_node=512
+
+make_device loop512 "${VARVE_MEMORY_DEVICE_SIZE:-8G}"
+"$varve" mkfs "$device" >/dev/null
+mount_store -o cache=${cache_mib}M,memtable=${memtable_mib}M
+pid=$(daemon_pid)
+limit_mib=$((cache_mib + 4 * memtable_mib + overhead_mib + count * bytes_per_node / 1048576))
+per_folder=20000
+for ((from = 0; from < count; from += per_folder)); do
+  mkdir "$mount_point/$from"
+  "$tools/small_files" "$mount_point/$from" $per_folder 1000 create >/dev/null
+  resident_mib=$(($(awk '/^VmRSS/ { print $2 }' "/proc/$pid/status") / 1024))
+  echo "$((from + per_folder)) files: $resident_mib MiB of $limit_mib"
+  [ "$resident_mib" -le "$limit_mib" ] || fail "the daemon holds $resident_mib MiB"
+done
+umount_store
+check_store

@@ -1,0 +1,24 @@
+#!/bin/bash
+# A user without privileges formats and mounts an image file of his own.
+source "$(dirname "$0")/library.sh"
+command -v fusermount3 >/dev/null || skip "needs fusermount3"
+user=nobody
+chmod 755 "$folder"
+chown $user "$folder" "$mount_point"
+as_user() { setpriv --reuid=$user --regid=nogroup --clear-groups "$@"; }
+as_user test -r /dev/fuse -a -w /dev/fuse || skip "/dev/fuse may be opened by root alone"
+as_user test -x "$varve" || skip "the build folder is closed to other users"
+
+device=$folder/mine.img
+as_user "$varve" mkfs "$device" --size 512M >/dev/null
+as_user "$varve" mount "$device" "$mount_point"
+grep -qF " $mount_point fuse.varve " /proc/mounts || fail "not mounted as fuse.varve"
+as_user sh -c "echo mine >'$mount_point/file'"
+[ "$(as_user stat -c %U "$mount_point/file")" = $user ] || fail "the file belongs to somebody else"
+as_user "$varve" umount "$mount_point"
+is_mounted && fail "still mounted"
+pgrep -f "varve mount .* $mount_point" >/dev/null && fail "umount did not wait for the daemon"
+as_user "$varve" fsck "$device" >/dev/null
+as_user "$varve" mount "$device" "$mount_point"
+[ "$(as_user cat "$mount_point/file")" = mine ] || fail "the file is lost"
+as_user "$varve" umount "$mount_point"
