@@ -6,7 +6,8 @@
 
 namespace varve {
 
-// Until no memtable holds anything. Ends early, with success, where space is exhausted: the log has it.
+// Until no memtable holds anything. Ends early, with success, where no space can be found for it: the log has
+// it.
 Task<Status> StoreImpl::FlushAll() {
   while (true) {
     if (health_.read_only()) {
@@ -17,7 +18,7 @@ Task<Status> StoreImpl::FlushAll() {
     if (switched && memtables_->OldestImmutable() == nullptr) {
       co_return OkStatus();
     }
-    if (scheduler_->space_exhausted()) {
+    if (scheduler_->flush_is_stuck()) {
       co_return OkStatus();
     }
     scheduler_->Wake();
@@ -70,12 +71,10 @@ Task<Status> StoreImpl::InstallClean() {
   edit.clean = true;
   edit.last_sequence = wal_->last_sequence();
   edit.log_start = wal_->next_lsn();
-  // The rest keep their space for the next epoch (log_segments.h).
-  const std::shared_ptr<const Version> version = versions_->current();
-  const std::vector<WalSegment>& segments = version->wal_segments();
-  for (size_t i = 0; i + LogSegments::kSpareMax < segments.size(); i++) {
-    edit.released_wal_segments.push_back(segments[i].number);
-  }
+  // They hold nothing any more, but keep their space for the next epoch (log_segments.h).
+  const VersionCounters& counters = versions_->current()->counters();
+  edit.added_wal_segments =
+      log_segments_->HandOverSpares(counters.next_wal_segment, counters.epoch, *edit.log_start);
   const Result<std::shared_ptr<const Version>> installed = co_await versions_->Install(std::move(edit));
   co_return installed.status();
 }

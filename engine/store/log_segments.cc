@@ -12,12 +12,39 @@ namespace varve {
 void LogSegments::Recycle(const Extent& extent) {
   {
     const std::lock_guard lock(mutex_);
-    if (spare_.size() < kSpareMax && extent.bytes() >= kWalSegmentBytesMin) {
+    if (spare_.size() < kSegmentsKept && extent.bytes() >= kWalSegmentBytesMin) {
       spare_.push_back(extent);
       return;
     }
   }
   allocator_.Release({&extent, 1});
+}
+
+void LogSegments::TakeSpares(size_t in_manifest) {
+  while (true) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (in_manifest + spare_.size() >= kSegmentsKept) {
+        return;
+      }
+    }
+    const Result<Extent> extent = AllocateExtent();
+    if (!extent.ok()) {
+      return;
+    }
+    Recycle(*extent);
+  }
+}
+
+std::vector<WalSegment> LogSegments::HandOverSpares(uint64_t next_number, RecoveryEpoch epoch,
+                                                    Lsn epoch_first_lsn) {
+  const std::lock_guard lock(mutex_);
+  std::vector<WalSegment> segments;
+  for (const Extent& extent : spare_) {
+    segments.push_back({next_number++, extent, epoch, epoch_first_lsn});
+  }
+  spare_.clear();
+  return segments;
 }
 
 Result<Extent> LogSegments::TakeExtent() {
@@ -29,6 +56,10 @@ Result<Extent> LogSegments::TakeExtent() {
       return extent;
     }
   }
+  return AllocateExtent();
+}
+
+Result<Extent> LogSegments::AllocateExtent() {
   // Where the free space is in pieces, the largest piece that still makes a segment.
   uint64_t wanted = segment_bytes_;
   while (true) {

@@ -16,20 +16,28 @@ namespace varve {
 
 class LogSegments final : public WalSegmentSource {
  public:
-  // The log writes one while the next is ready; a third waits for the flush of what it holds.
-  static constexpr size_t kSpareMax = 2;
+  // The log writes one while the next is ready, and a third waits for the flush of what it holds: memtables
+  // are smaller than a segment.
+  static constexpr size_t kSegmentsKept = 3;
 
   LogSegments(ExtentAllocator& allocator, VersionSet& versions, uint64_t segment_bytes)
       : allocator_(allocator), versions_(versions), segment_bytes_(segment_bytes) {}
 
   // Any thread. The extent of a segment that no durable edit names any more.
   void Recycle(const Extent& extent);
+  // Once, before the log starts and beside the `in_manifest` segments that hold something: takes what is
+  // missing to kSegmentsKept, where the device has such pieces.
+  void TakeSpares(size_t in_manifest);
+  // For a clean close: the spare extents leave the pool, as segments for the manifest with numbers from
+  // `next_number`.
+  std::vector<WalSegment> HandOverSpares(uint64_t next_number, RecoveryEpoch epoch, Lsn epoch_first_lsn);
 
   // Installs an edit, so it must not run inside a call of somebody who holds a lock: it gives way first.
   Task<Result<WalSegment>> NextSegment(RecoveryEpoch epoch, Lsn epoch_first_lsn) override;
 
  private:
   Result<Extent> TakeExtent();
+  Result<Extent> AllocateExtent();
 
   ExtentAllocator& allocator_;
   VersionSet& versions_;

@@ -134,6 +134,7 @@ Status StoreImpl::ReplayGroup(const WalGroup& group, SequenceNumber tables_seque
     return Corruption("a group of the log holds another number of records than its header says");
   }
   into.last_sequence = group.header.last_sequence();
+  recovered.last_used_segment = group.segment.number;
   into.table_bytes += TableBytesOf(group);
   return OkStatus();
 }
@@ -143,24 +144,33 @@ Task<Status> StoreImpl::BeginEpoch(Recovered& recovered) {
   const VersionCounters& counters = version->counters();
   log_segments_ = std::make_unique<LogSegments>(*allocator_, *versions_, shape_.wal_segment_bytes);
 
-  // Durable before anything is written under it.
+  // Durable before anything is written under it. Segments that hold nothing that is needed give their space
+  // to the new epoch: on a full device there may be no other.
   VersionEdit edit;
   edit.epoch = counters.epoch.Next();
   const RecoveryEpoch epoch = *edit.epoch;
-  if (counters.clean) {
-    for (const WalSegment& segment : version->wal_segments()) {
+  std::vector<Extent> unused;
+  for (const WalSegment& segment : version->wal_segments()) {
+    if (segment.number > recovered.last_used_segment) {
       edit.released_wal_segments.push_back(segment.number);
+      unused.push_back(segment.extent);
     }
   }
+  std::erase_if(recovered.end.segments, [&](const WalClosedSegment& closed) {
+    return closed.segment.number > recovered.last_used_segment;
+  });
+  if (recovered.end.segments.empty()) {
+    edit.log_start = recovered.end.next_lsn;
+  }
+  const size_t used = recovered.end.segments.size();
   const Result<std::shared_ptr<const Version>> installed = co_await versions_->Install(std::move(edit));
   if (!installed.ok()) {
     co_return installed.error();
   }
-  if (counters.clean) {
-    for (const WalSegment& segment : version->wal_segments()) {
-      log_segments_->Recycle(segment.extent);
-    }
+  for (const Extent& extent : unused) {
+    log_segments_->Recycle(extent);
   }
+  log_segments_->TakeSpares(used);
 
   WalWriterOptions options;
   options.store_uuid = superblocks_.current().uuid;

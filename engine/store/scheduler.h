@@ -82,6 +82,11 @@ class Scheduler {
       ForgetExhaustion();
     }
   }
+  // A flush found too little space, and nothing more can be done for space.
+  bool flush_is_stuck() const {
+    const std::lock_guard lock(mutex_);
+    return flush_lacks_space_ && space_exhausted_.load(std::memory_order_relaxed);
+  }
   bool space_exhausted() const { return space_exhausted_.load(std::memory_order_acquire); }
   // Woken when a job has ended, or nothing more can be done for space.
   WaitList& progress() { return progress_; }

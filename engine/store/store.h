@@ -2,11 +2,12 @@
 // snapshots. Everything above the engine (the filesystem, the tools) sees only this, engine/ring and
 // engine/base.
 //
-// Threads: every call may be made from any executor, concurrently, unless it says otherwise. Calls that
-// return a Task may wait for the device; the Try… calls never wait, and are the hit path. Limits:
-// kKeyBytesMax, kValueBytesMax, kBatchBytesMax; beyond them kInvalidArgument. Errors of reads: kCorruption,
-// kDeviceError. Errors of writes: kNoSpace (the users' share of the device is full: only batches that free
-// space are taken), kReadOnly (opened so, or after a failed WAL or manifest write), kInvalidArgument.
+// Threads: every call may be made by code that an executor runs, on any of them, concurrently, unless it says
+// otherwise. Calls that return a Task may wait for the device; the Try… calls never wait, and are the hit
+// path. Limits: kKeyBytesMax, kValueBytesMax, kBatchBytesMax; beyond them kInvalidArgument. Errors of reads:
+// kCorruption, kDeviceError. Errors of writes: kNoSpace (the users' share of the device is full: only batches
+// that free space are taken), kReadOnly (opened so, or after a failed WAL or manifest write),
+// kInvalidArgument.
 #pragma once
 
 #include <cstddef>

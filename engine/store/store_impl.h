@@ -58,6 +58,8 @@ class StoreImpl final : public Store, private InstallObserver, private TableRele
     // Oldest first.
     std::vector<std::shared_ptr<HeldMemtable>> memtables;
     WalEnd end;
+    // The last segment with a group that is not in tables; 0: there is none.
+    uint64_t last_used_segment = 0;
   };
 
   // recovery.cc

@@ -45,8 +45,8 @@ StoreShape ShapeOf(const Layout& layout, const StoreOptions& options, uint32_t b
   shape.tree.level0_tables_trigger = std::max(options.level0_tables_trigger, 1u);
   shape.tree.grandparent_tables_max = kGrandparentTablesMax;
   const uint64_t largest_merge = (kGrandparentTablesMax + 4) * shape.tree.table_bytes;
-  shape.internal_share_bytes =
-      InternalShareBytes(layout, largest_merge + shape.wal_segment_bytes + kManifestRollBytes);
+  // The log has taken its segments before users write (log_segments.h).
+  shape.internal_share_bytes = InternalShareBytes(layout, largest_merge + kManifestRollBytes);
   shape.reclaim_batch_bytes = std::min(kReclaimBatch, usable / kReclaimBatchesPerDevice);
   shape.block_bytes = block_bytes;
   return shape;

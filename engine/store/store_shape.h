@@ -16,7 +16,7 @@ struct StoreShape final : public TableShape {
   // Beside the one that takes writes: memory is bounded by (1 + this) × memtable_bytes.
   size_t immutable_memtables_max = 2;
   uint64_t wal_segment_bytes = 0;
-  // Kept from users: the largest merge, a WAL segment and a manifest roll.
+  // Kept from users: the largest merge and a manifest roll.
   uint64_t internal_share_bytes = 0;
   // Released space is discarded and made free when so much has gathered, or when space is short.
   uint64_t reclaim_batch_bytes = 0;

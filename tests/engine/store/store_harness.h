@@ -91,10 +91,7 @@ class StoreHarness {
   }
 
   Status Write(const WriteBatch& batch, Durability durability = Durability::kInterval) {
-    if (std::optional<Status> done = store_->TryWrite(batch, durability)) {
-      return *std::move(done);
-    }
-    return executor_.Run(store_->Write(batch, durability));
+    return executor_.Run(TryThenWrite(*store_, batch, durability));
   }
   Status Put(std::string_view key, std::string_view value, Durability durability = Durability::kInterval) {
     WriteBatch batch;
@@ -139,6 +136,13 @@ class StoreHarness {
   }
 
  private:
+  static Task<Status> TryThenWrite(Store& store, const WriteBatch& batch, Durability durability) {
+    std::optional<Status> done = store.TryWrite(batch, durability);
+    if (done) {
+      co_return *std::move(done);
+    }
+    co_return co_await store.Write(batch, durability);
+  }
   static std::optional<std::string> ValueOf(const Store::Lookup& found) {
     EXPECT_TRUE(found.ok()) << found.ToString();
     if (!found.ok() || !found.value().has_value()) {

@@ -5,10 +5,13 @@
 
 #include <string>
 
+#include "engine/store/check_store.h"
 #include "tests/engine/store/store_harness.h"
 
 namespace varve::testing {
 namespace {
+
+constexpr uint64_t kNever = 1'000'000'000'000'000;
 
 TEST(Store, PutIsReadBackFromMemoryAndFromTables) {
   StoreHarness h;
@@ -30,9 +33,198 @@ TEST(Store, CloseLeavesNoLogAndTheNextOpenFindsEverything) {
   }
   const Status closed = h.Close();
   ASSERT_TRUE(closed.ok()) << closed.ToString();
+  const uint64_t before = h.device().counters().of(IoPurpose::kRecovery).read_bytes;
   const Status opened = h.Open(SmallOptions());
   ASSERT_TRUE(opened.ok()) << opened.ToString();
+  EXPECT_EQ(h.device().counters().of(IoPurpose::kRecovery).read_bytes, before);
   EXPECT_EQ(h.Scan().size(), 2000U);
+}
+
+TEST(Store, CloseIsIdempotent) {
+  StoreHarness h;
+  ASSERT_TRUE(h.Open(SmallOptions()).ok());
+  ASSERT_TRUE(h.Put("a", "1").ok());
+  EXPECT_TRUE(h.Run(h.store().Close()).ok());
+  EXPECT_TRUE(h.Run(h.store().Close()).ok());
+}
+
+TEST(Store, AValueThatIsPinnedOutlivesItsOverwriteAndItsMemtable) {
+  StoreHarness h;
+  ASSERT_TRUE(h.Open(SmallOptions()).ok());
+  ASSERT_TRUE(h.Put("k", "first").ok());
+  std::optional<Store::Lookup> found = h.store().TryGet("k", {});
+  ASSERT_TRUE(found && found->ok() && found->value());
+  ASSERT_TRUE(h.Put("k", "second").ok());
+  ASSERT_TRUE(h.Run(h.store().Settle()).ok());
+  EXPECT_EQ(found->value()->bytes(), "first");
+}
+
+TEST(Store, ACachedKeyIsAnsweredWithoutATask) {
+  StoreHarness h;
+  ASSERT_TRUE(h.Open(SmallOptions()).ok());
+  ASSERT_TRUE(h.Put("k", "v").ok());
+  ASSERT_TRUE(h.Run(h.store().Settle()).ok());
+  ASSERT_EQ(h.Get("k"), "v");
+  const std::optional<Store::Lookup> found = h.store().TryGet("k", {});
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->value()->bytes(), "v");
+}
+
+TEST(Store, WhatIsTooLargeIsRefusedAndNothingIsWritten) {
+  StoreHarness h;
+  ASSERT_TRUE(h.Open(SmallOptions()).ok());
+  EXPECT_TRUE(h.Put(std::string(kKeyBytesMax + 1, 'k'), "v").Is(ErrorCode::kInvalidArgument));
+  EXPECT_TRUE(h.Put("k", std::string(kValueBytesMax + 1, 'v')).Is(ErrorCode::kInvalidArgument));
+  EXPECT_TRUE(h.Scan().empty());
+  ASSERT_TRUE(h.Put(std::string(kKeyBytesMax, 'k'), std::string(kValueBytesMax, 'v')).ok());
+  ASSERT_TRUE(h.Run(h.store().Settle()).ok());
+  EXPECT_EQ(h.Get(std::string(kKeyBytesMax, 'k'))->size(), kValueBytesMax);
+}
+
+TEST(Store, ADurableWriteSurvivesAPowerFailureWithAllBeforeIt) {
+  StoreHarness h;
+  StoreOptions options;
+  options.commit_interval_nanos = kNever;
+  ASSERT_TRUE(h.Open(options).ok());
+  ASSERT_TRUE(h.Put("a", "1").ok());
+  ASSERT_TRUE(h.Put("b", "2", Durability::kDurable).ok());
+  ASSERT_TRUE(h.Put("c", "3").ok());
+  h.Crash();
+  ASSERT_TRUE(h.Open(options).ok());
+  EXPECT_EQ(h.Get("a"), "1");
+  EXPECT_EQ(h.Get("b"), "2");
+}
+
+TEST(Store, WhatIsWrittenIsDurableWithinTheCommitIntervalThoughNothingElseHappens) {
+  StoreHarness h;
+  StoreOptions options;
+  options.commit_interval_nanos = 1'000'000'000;
+  ASSERT_TRUE(h.Open(options).ok());
+  ASSERT_TRUE(h.Put("a", "1").ok());
+  const uint64_t begin = h.clock().MonotonicNanos();
+  while (h.clock().MonotonicNanos() < begin + options.commit_interval_nanos) {
+    h.executor().RunReady();
+    h.clock().Advance(10'000'000);
+  }
+  h.Crash();
+  ASSERT_TRUE(h.Open(options).ok());
+  EXPECT_EQ(h.Get("a"), "1");
+}
+
+TEST(Store, AnIdleStoreDoesNotWriteToTheLog) {
+  StoreHarness h;
+  ASSERT_TRUE(h.Open(SmallOptions()).ok());
+  ASSERT_TRUE(h.Put("a", "1", Durability::kDurable).ok());
+  for (int i = 0; i < 300; i++) {
+    h.executor().RunReady();
+    h.clock().Advance(10'000'000);
+  }
+  const uint64_t before = h.device().counters().of(IoPurpose::kWal).writes;
+  for (int i = 0; i < 1000; i++) {
+    h.executor().RunReady();
+    h.clock().Advance(10'000'000);
+  }
+  EXPECT_EQ(h.device().counters().of(IoPurpose::kWal).writes, before);
+}
+
+TEST(Store, AFailedLogWriteMakesItReadOnlyWithAReasonAndReadsGoOn) {
+  StoreHarness h;
+  ASSERT_TRUE(h.Open(SmallOptions()).ok());
+  ASSERT_TRUE(h.Put("a", "1", Durability::kDurable).ok());
+  EXPECT_EQ(h.store().read_only_reason(), "");
+  h.device().FailWrite();
+  EXPECT_FALSE(h.Put("b", "2", Durability::kDurable).ok());
+  EXPECT_TRUE(h.Put("c", "3").Is(ErrorCode::kReadOnly));
+  EXPECT_NE(h.store().read_only_reason(), "");
+  EXPECT_EQ(h.Get("a"), "1");
+  EXPECT_FALSE(h.Close().ok());
+  ASSERT_TRUE(h.Open(SmallOptions()).ok());
+  EXPECT_EQ(h.Get("a"), "1");
+  EXPECT_TRUE(h.Put("c", "3").ok());
+}
+
+TEST(Store, AFailedManifestWriteMakesItReadOnlyAndLosesNothingDurable) {
+  StoreHarness h;
+  ASSERT_TRUE(h.Open(SmallOptions()).ok());
+  for (int i = 0; i < 300; i++) {
+    ASSERT_TRUE(h.Put("key" + std::to_string(i), std::string(60, 'v')).ok());
+  }
+  ASSERT_TRUE(h.Run(h.store().Sync()).ok());
+  h.device().DieAtWrite();
+  EXPECT_FALSE(h.Run(h.store().Settle()).ok());
+  EXPECT_NE(h.store().read_only_reason(), "");
+  EXPECT_EQ(h.Scan().size(), 300U);
+  EXPECT_FALSE(h.Close().ok());
+  h.device().Heal();
+  ASSERT_TRUE(h.Open(SmallOptions()).ok());
+  EXPECT_EQ(h.Scan().size(), 300U);
+}
+
+TEST(Store, AReadOnlyOpenOfACrashedStoreShowsItsLogAndWritesNothing) {
+  StoreHarness h;
+  StoreOptions options = SmallOptions();
+  ASSERT_TRUE(h.Open(options).ok());
+  for (int i = 0; i < 1000; i++) {
+    ASSERT_TRUE(h.Put("key" + std::to_string(i), std::string(60, 'v')).ok());
+  }
+  ASSERT_TRUE(h.Run(h.store().Sync()).ok());
+  h.Crash();
+  options.read_only = true;
+  h.device().DieAtWrite();
+  const Status opened = h.Open(options);
+  ASSERT_TRUE(opened.ok()) << opened.ToString();
+  EXPECT_EQ(h.Scan().size(), 1000U);
+  EXPECT_TRUE(h.Put("a", "b").Is(ErrorCode::kReadOnly));
+  EXPECT_TRUE(h.Close().ok());
+}
+
+TEST(Store, AnUnreadableBlockIsAnErrorNotAnAnswer) {
+  StoreHarness h;
+  StoreOptions options = SmallOptions();
+  options.block_cache_bytes = 1;
+  ASSERT_TRUE(h.Open(options).ok());
+  ASSERT_TRUE(h.Put("k", "v").ok());
+  ASSERT_TRUE(h.Run(h.store().Settle()).ok());
+  h.device().FailRead();
+  const Store::Lookup found = h.Run(h.store().Get("k", {}));
+  ASSERT_FALSE(found.ok());
+  EXPECT_EQ(found.error().code(), ErrorCode::kDeviceError);
+}
+
+TEST(Store, EveryBlockWrittenVerifies) {
+  StoreHarness h;
+  ASSERT_TRUE(h.Open(SmallOptions()).ok());
+  for (int i = 0; i < 5000; i++) {
+    ASSERT_TRUE(h.Put("key" + std::to_string(i * 7919 % 3000), std::string(100, 'v')).ok());
+  }
+  class Problems final : public CheckObserver {
+   public:
+    void OnProblem(std::string problem) override { ADD_FAILURE() << problem; }
+    void OnProgress(uint64_t /*done_bytes*/, uint64_t /*total_bytes*/) override {}
+  } problems;
+  // As a crash leaves it, log included; then after a close.
+  ASSERT_TRUE(h.Run(h.store().Sync()).ok());
+  const std::unique_ptr<MemoryDevice> copy = h.device().Clone();
+  const Result<CheckSummary> crashed = h.Run(CheckStore(*copy, true, problems));
+  ASSERT_TRUE(crashed.ok()) << crashed.ToString();
+  EXPECT_TRUE(crashed->complete);
+  ASSERT_TRUE(h.Close().ok());
+  const Result<CheckSummary> closed = h.Run(CheckStore(h.device(), true, problems));
+  ASSERT_TRUE(closed.ok()) << closed.ToString();
+  EXPECT_GE(closed->entries, 3000U);
+}
+
+TEST(Store, StatisticsAreOneJsonObjectWithEveryPart) {
+  StoreHarness h;
+  ASSERT_TRUE(h.Open(SmallOptions()).ok());
+  ASSERT_TRUE(h.Put("k", "v").ok());
+  const std::string json = h.store().StatisticsJson();
+  EXPECT_EQ(json.front(), '{');
+  EXPECT_EQ(json.back(), '}');
+  for (const char* part : {"operations", "latency_nanos", "stalls", "device", "compactions", "levels",
+                           "cache", "space", "memtables", "wal"}) {
+    EXPECT_NE(json.find('"' + std::string(part) + "\":"), std::string::npos) << part;
+  }
 }
 
 }  // namespace

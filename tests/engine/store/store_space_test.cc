@@ -1,0 +1,127 @@
+// A full device: what was written stays, deletes work, and then writes work again.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "engine/base/coding.h"
+#include "engine/base/prng.h"
+#include "engine/store/check_store.h"
+#include "tests/engine/store/store_harness.h"
+
+namespace varve::testing {
+namespace {
+
+std::string Key(uint64_t n) {
+  return "file" + std::to_string(n * 7919 % 1'000'003) + "/" + std::to_string(n);
+}
+
+std::string Value(uint64_t n, uint64_t round) {
+  Prng random(n * 1000 + round);
+  std::string value(2000 + random.Below(4000), '\0');
+  for (size_t i = 0; i + sizeof(uint64_t) <= value.size(); i += sizeof(uint64_t)) {
+    StoreFixed(value.data() + i, random.Next());
+  }
+  return value;
+}
+
+// Writes until the store is full; how many keys went in.
+uint64_t Fill(StoreHarness& h, uint64_t round) {
+  for (uint64_t n = 0;; n++) {
+    const Status written = h.Put(Key(n), Value(n, round));
+    if (written.Is(ErrorCode::kNoSpace)) {
+      return n;
+    }
+    EXPECT_TRUE(written.ok()) << written.ToString();
+    if (!written.ok()) {
+      return n;
+    }
+  }
+}
+
+class Problems final : public CheckObserver {
+ public:
+  void OnProblem(std::string problem) override { ADD_FAILURE() << problem; }
+  void OnProgress(uint64_t /*done_bytes*/, uint64_t /*total_bytes*/) override {}
+};
+
+class FullStore : public ::testing::TestWithParam<uint32_t> {};
+
+TEST_P(FullStore, KeepsEverythingTakesDeletesAndThenWritesAgain) {
+  StoreHarness h({.device_bytes = 64 * kMiB, .sector_bytes = GetParam(), .device_yields = true});
+  StoreOptions options;
+  options.block_cache_bytes = 1 * kMiB;
+  ASSERT_TRUE(h.Open(options).ok());
+  for (uint64_t round = 0; round < (GetParam() == 512 ? 10 : 3); round++) {
+    SCOPED_TRACE("round " + std::to_string(round));
+    const uint64_t keys = Fill(h, round);
+    ASSERT_GT(keys, 4000U) << h.store().StatisticsJson();
+    ASSERT_LT(keys, 20'000U);
+    // Still refused, and still readable.
+    EXPECT_TRUE(h.Put("one more", std::string(64 * kKiB, 'x')).Is(ErrorCode::kNoSpace));
+    for (uint64_t n = 0; n < keys; n += round == 0 ? 1 : 37) {
+      ASSERT_EQ(h.Get(Key(n)), Value(n, round)) << n;
+    }
+    if (round == 3) {
+      const Status closed = h.Close();
+      ASSERT_TRUE(closed.ok()) << closed.ToString();
+      const Status opened = h.Open(options);
+      ASSERT_TRUE(opened.ok()) << opened.ToString();
+    }
+    if (round == 5) {
+      ASSERT_TRUE(h.Run(h.store().Sync()).ok());
+      h.Crash();
+      const Status opened = h.Open(options);
+      ASSERT_TRUE(opened.ok()) << opened.ToString();
+    }
+    for (uint64_t n = 0; n < keys; n++) {
+      const Status deleted = h.Delete(Key(n));
+      ASSERT_TRUE(deleted.ok()) << n << ": " << deleted.ToString();
+    }
+    ASSERT_TRUE(h.Scan().empty());
+  }
+  ASSERT_TRUE(h.Close().ok());
+  Problems problems;
+  const Result<CheckSummary> checked = h.Run(CheckStore(h.device(), true, problems));
+  ASSERT_TRUE(checked.ok()) << checked.ToString();
+  EXPECT_TRUE(checked->complete);
+}
+
+TEST_P(FullStore, OverwritingTheSameKeysForEverNeverFillsTheDevice) {
+  StoreHarness h({.device_bytes = 64 * kMiB, .sector_bytes = GetParam(), .device_yields = true});
+  StoreOptions options;
+  options.block_cache_bytes = 1 * kMiB;
+  ASSERT_TRUE(h.Open(options).ok());
+  // A third of what fits, ten times over.
+  for (uint64_t i = 0; i < 30'000; i++) {
+    const Status written = h.Put(Key(i % 3000), Value(i % 3000, i / 3000));
+    ASSERT_TRUE(written.ok()) << i << ": " << written.ToString() << h.store().StatisticsJson();
+  }
+  EXPECT_EQ(h.Scan().size(), 3000U);
+  EXPECT_EQ(h.Get(Key(17)), Value(17, 9));
+}
+
+TEST_P(FullStore, SpaceThatAnIteratorPinsComesBackWhenItIsGone) {
+  StoreHarness h({.device_bytes = 64 * kMiB, .sector_bytes = GetParam(), .device_yields = false});
+  StoreOptions options;
+  options.block_cache_bytes = 1 * kMiB;
+  ASSERT_TRUE(h.Open(options).ok());
+  const uint64_t keys = Fill(h, 0);
+  std::unique_ptr<StoreIterator> it = h.store().NewIterator({}, {}, {});
+  for (uint64_t n = 0; n < keys; n++) {
+    ASSERT_TRUE(h.Delete(Key(n)).ok());
+  }
+  ASSERT_TRUE(h.Run(h.store().Settle()).ok());
+  uint64_t seen = 0;
+  for (h.Finish(*it, it->Seek("")); it->Valid(); h.Finish(*it, it->Next())) {
+    seen++;
+  }
+  EXPECT_TRUE(it->status().ok()) << it->status().ToString();
+  EXPECT_EQ(seen, keys);
+  it.reset();
+  EXPECT_GT(Fill(h, 1), keys / 2);
+}
+
+INSTANTIATE_TEST_SUITE_P(Sectors, FullStore, ::testing::Values(512, 4096));
+
+}  // namespace
+}  // namespace varve::testing
