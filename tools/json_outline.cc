@@ -79,6 +79,11 @@ class Outliner {
     lines_ += '\n';
   }
 
+  // Figures stand under each other at all depths.
+  void Figure(int depth, std::string_view name, std::string_view figure) {
+    Line(depth, fmt::format("{:<{}} {}", name, 30 - 2 * std::min(depth, 10), figure));
+  }
+
   // A string with its escapes as they are: a control character cannot reach the terminal.
   std::optional<std::string_view> String() {
     if (!Take('"')) {
@@ -127,16 +132,42 @@ class Outliner {
     if (!text.has_value()) {
       return false;
     }
-    Line(depth, fmt::format("{:<{}} {}", name, 30 - 2 * std::min(depth, 10), *text));
+    Figure(depth, name, *text);
     return true;
   }
 
   bool Member(std::string_view name, int depth) {
+    if (in_nanos_) {
+      return Times(name, depth);
+    }
     Line(depth, name);
     const bool outer = std::exchange(in_nanos_, in_nanos_ || EndsWith(name, "_nanos"));
     const bool good = Object(depth + 1);
     in_nanos_ = outer;
     return good;
+  }
+
+  // A histogram of times, on one line: "count 3, mean 1.2 us, …".
+  bool Times(std::string_view name, int depth) {
+    std::string line;
+    if (!Take('{')) {
+      return false;
+    }
+    if (!Next('}')) {
+      do {
+        const std::optional<std::string_view> member = String();
+        if (!member.has_value() || !Take(':') || Next('{') || Next('[')) {
+          return false;
+        }
+        const std::optional<std::string> text = Scalar(*member);
+        if (!text.has_value()) {
+          return false;
+        }
+        line += fmt::format("{}{} {}", line.empty() ? "" : ", ", *member, *text);
+      } while (Take(','));
+    }
+    Figure(depth, name, line.empty() || line.starts_with("count 0,") ? "none" : line);
+    return Take('}');
   }
 
   bool Object(int depth) {
@@ -180,8 +211,7 @@ class Outliner {
       } while (Take(','));
     }
     if (!has_structure) {
-      Line(depth,
-           fmt::format("{:<{}} {}", name, 30 - 2 * std::min(depth, 10), plain.empty() ? "none" : plain));
+      Figure(depth, name, plain.empty() ? "none" : plain);
     }
     return Take(']');
   }

@@ -10,8 +10,6 @@ std::string NextStep(const Error& error, std::string_view device) {
   switch (error.code()) {
     case ErrorCode::kCorruption:
       return fmt::format("see what is damaged with: varve fsck {}", device);
-    case ErrorCode::kBusy:
-      return "unmount it first (varve umount DIR), or use the files under its mount point";
     case ErrorCode::kNoSpace:
       return fmt::format("make room with: varve rm {} KEY", device);
     case ErrorCode::kUnsupported:
@@ -25,7 +23,12 @@ std::string NextStep(const Error& error, std::string_view device) {
 
 void PrintFailure(std::string_view command, std::string_view device, std::string_view subject,
                   const Error& error) {
-  fmt::print(stderr, "varve {}: {}: {}\n", command, subject, error.message());
+  // Messages about a device name it already.
+  if (error.message().starts_with(subject)) {
+    PrintComplaint(command, error.message());
+  } else {
+    PrintComplaint(command, fmt::format("{}: {}", subject, error.message()));
+  }
   const std::string next_step = NextStep(error, device);
   if (!next_step.empty()) {
     fmt::print(stderr, "  {}\n", next_step);

@@ -23,12 +23,20 @@ TEST(JsonOutline, SizesAndTimesAreReadable) {
   EXPECT_NE(shown.find(" 1024\n"), std::string::npos);
 }
 
-TEST(JsonOutline, AnObjectOfTimesHoldsTimesButItsCountIsANumber) {
-  const std::string shown =
-      OutlineOfJson(R"({"latency_nanos":{"get":{"count":20000,"p50":20000}},"p50":20000})").value();
-  EXPECT_NE(shown.find("    count                      20000\n"), std::string::npos);
-  EXPECT_NE(shown.find("    p50                        20.0 us\n"), std::string::npos);
-  EXPECT_NE(shown.find("\np50                            20000\n"), std::string::npos);
+TEST(JsonOutline, AHistogramOfTimesIsOneLine) {
+  EXPECT_EQ(
+      OutlineOfJson(R"({"latency_nanos":{"get":{"count":20000,"p50":20000},"sync":{"count":0,"p50":0}}})")
+          .value(),
+      "latency_nanos\n"
+      "  get                          count 20000, p50 20.0 us\n"
+      "  sync                         none\n");
+}
+
+TEST(JsonOutline, WhatFollowsAnObjectOfTimesIsNoTime) {
+  EXPECT_EQ(OutlineOfJson(R"({"a_nanos":{"b":20000},"c":20000})").value(),
+            "a_nanos\n"
+            "  b                            20.0 us\n"
+            "c                              20000\n");
 }
 
 TEST(JsonOutline, ArraysOfPlainValuesStayOnALine) {
