@@ -33,6 +33,15 @@ TEST(Histogram, TakesTheLargestNumber) {
   EXPECT_EQ(histogram.Quantile(1), ~uint64_t{0});
 }
 
+TEST(Histogram, OfAFewValuesTheLargestIsEveryHighQuantile) {
+  Histogram histogram;
+  histogram.Add(1);
+  histogram.Add(7);
+  EXPECT_EQ(histogram.Quantile(0.5), 1U);
+  EXPECT_EQ(histogram.Quantile(0.9), 7U);
+  EXPECT_EQ(histogram.Quantile(0.999), 7U);
+}
+
 TEST(Histogram, IsEmptyAfterReset) {
   Histogram histogram;
   histogram.Add(5);
