@@ -76,8 +76,6 @@ std::string EncodeSuperblock(const Superblock& superblock, uint32_t copy) {
   StoreFixed(at + format::kDeviceBytesAt, superblock.device_bytes);
   StoreFixed(at + format::kSectorBytesAt, superblock.sector_bytes);
   StoreFixed(at + format::kDataBlockBytesAt, superblock.parameters.data_block_bytes);
-  StoreFixed(at + format::kChunkBytesAt, superblock.parameters.chunk_bytes);
-  StoreFixed(at + format::kInlineBytesMaxAt, superblock.parameters.inline_bytes_max);
   StoreFixed(at + format::kCreatedAt, superblock.created_wall_nanos);
   superblock.label.copy(at + format::kLabelAt, superblock.label.size());
   StoreFixed(at + format::kManifestNumberAt, superblock.manifest.number);
@@ -129,8 +127,6 @@ Result<Superblock> DecodeSuperblock(std::string_view bytes, uint32_t copy) {
   superblock.created_wall_nanos = LoadFixed<int64_t>(at + format::kCreatedAt);
   superblock.generation = LoadFixed<uint64_t>(at + format::kGenerationAt);
   superblock.parameters.data_block_bytes = LoadFixed<uint32_t>(at + format::kDataBlockBytesAt);
-  superblock.parameters.chunk_bytes = LoadFixed<uint32_t>(at + format::kChunkBytesAt);
-  superblock.parameters.inline_bytes_max = LoadFixed<uint32_t>(at + format::kInlineBytesMaxAt);
   superblock.manifest.number = LoadFixed<uint64_t>(at + format::kManifestNumberAt);
   superblock.manifest.bytes = LoadFixed<uint64_t>(at + format::kManifestBytesAt);
   superblock.manifest.checksum = LoadFixed<uint64_t>(at + format::kManifestChecksumAt);

@@ -30,11 +30,10 @@ struct ManifestLocation {
   friend bool operator==(const ManifestLocation&, const ManifestLocation&) = default;
 };
 
-// Decided by mkfs, for ever.
+// Decided by mkfs, for ever. What the namespace decides for ever lies in a record of its own
+// (fs/namespace/namespace_format.h).
 struct StoreParameters {
   uint32_t data_block_bytes = 4 * kKiB;  // target of a table's data blocks
-  uint32_t chunk_bytes = 16 * kKiB;      // of file content in one record
-  uint32_t inline_bytes_max = 2 * kKiB;  // of file content in the inode's own record
 
   friend bool operator==(const StoreParameters&, const StoreParameters&) = default;
 };

@@ -13,12 +13,13 @@ namespace varve {
 using InodeNumber = StrongNumber<struct InodeNumberTag>;
 inline constexpr InodeNumber kRootInode{1};
 
-// Decided by mkfs and stored with the namespace: chunk_bytes can never change afterwards.
+// The defaults were measured (docs/design/content.md). Decided by mkfs and stored with the namespace:
+// chunk_bytes can never change afterwards.
 struct FormatParameters {
   // Content up to this size lies in the record of the inode itself.
-  uint32_t inline_bytes_max = 8 * 1024;
+  uint32_t inline_bytes_max = 2 * 1024;
   // Larger content lies in chunk records of this size (a power of two, 4 KiB to 256 KiB).
-  uint32_t chunk_bytes = 32 * 1024;
+  uint32_t chunk_bytes = 4 * 1024;
 };
 
 struct Inode {
