@@ -52,7 +52,8 @@ TEST(Table, EveryKeyIsFoundAndNoOther) {
 TEST(Table, CachedKeyIsAnsweredWithoutWaitingAndUncachedIsNot) {
   TableFixture fixture;
   const TableView view = fixture.Build(NumberedEntries(100, 10));
-  const PointQuery query(NumberedKey(42), kSequenceNumberMax);
+  const std::string key = NumberedKey(42);
+  const PointQuery query(key, kSequenceNumberMax);
   EXPECT_FALSE(TryGetFromTable(fixture.environment, view, query).has_value());
   EXPECT_EQ(ValueOf(fixture.Get(view, NumberedKey(42))), std::string(10, 'q'));
   const std::optional<Result<TableLookup>> cached = TryGetFromTable(fixture.environment, view, query);
