@@ -53,6 +53,11 @@ class FieldReader {
   explicit FieldReader(std::string_view value) : decoder_(value) {}
 
   uint64_t Number() {
+    // Most numbers are one byte.
+    const std::string_view rest_now = decoder_.rest();
+    if (!rest_now.empty() && static_cast<uint8_t>(rest_now[0]) < 0x80) {
+      return *decoder_.Fixed<uint8_t>();
+    }
     const std::optional<uint64_t> n = decoder_.Varint();
     ok_ = ok_ && n.has_value();
     return n.value_or(0);
@@ -107,37 +112,34 @@ void AppendInode(std::string& to, const Inode& inode, std::string_view content) 
   fields |= inode.has_xattrs ? kXattrField : 0;
   fields |= inode.is_directory() ? kDirectoryField : 0;
 
-  to.push_back(static_cast<char>(kInodeVersion));
-  AppendVarint(to, fields);
-  AppendVarint(to, inode.number.value);
-  AppendVarint(to, inode.mode);
-  AppendVarint(to, inode.uid);
-  AppendVarint(to, inode.gid);
-  AppendVarint(to, inode.size);
-  AppendFixed(to, inode.mtime_nanos);
-  if (fields & kNlinkField) {
-    AppendVarint(to, inode.nlink);
-  }
-  if (fields & kAtimeField) {
-    AppendVarint(to, TimeDelta(inode.atime_nanos, inode.mtime_nanos));
-  }
-  if (fields & kCtimeField) {
-    AppendVarint(to, TimeDelta(inode.ctime_nanos, inode.mtime_nanos));
-  }
-  if (fields & kBtimeField) {
-    AppendVarint(to, TimeDelta(inode.btime_nanos, inode.mtime_nanos));
-  }
-  if (fields & kRdevField) {
-    AppendVarint(to, inode.rdev);
-  }
-  if (fields & kChunkedField) {
-    AppendVarint(to, inode.chunk_count);
-  }
-  if (fields & kDirectoryField) {
-    AppendVarint(to, inode.parent.value);
-    AppendVarint(to, inode.entry_count);
-    AppendVarint(to, inode.subdirectory_count);
-  }
+  // Version and mtime, and at most fifteen varints.
+  char header[1 + 8 + 15 * kVarintBytesMax];
+  char* end = header;
+  *end++ = static_cast<char>(kInodeVersion);
+  const auto put = [&end](bool present, uint64_t n) {
+    if (present) {
+      end = StoreVarint(end, n);
+    }
+  };
+  put(true, fields);
+  put(true, inode.number.value);
+  put(true, inode.mode);
+  put(true, inode.uid);
+  put(true, inode.gid);
+  put(true, inode.size);
+  StoreFixed(end, inode.mtime_nanos);
+  end += sizeof(inode.mtime_nanos);
+  put(fields & kNlinkField, inode.nlink);
+  put(fields & kAtimeField, TimeDelta(inode.atime_nanos, inode.mtime_nanos));
+  put(fields & kCtimeField, TimeDelta(inode.ctime_nanos, inode.mtime_nanos));
+  put(fields & kBtimeField, TimeDelta(inode.btime_nanos, inode.mtime_nanos));
+  put(fields & kRdevField, inode.rdev);
+  put(fields & kChunkedField, inode.chunk_count);
+  put(fields & kDirectoryField, inode.parent.value);
+  put(fields & kDirectoryField, inode.entry_count);
+  put(fields & kDirectoryField, inode.subdirectory_count);
+  to.reserve(to.size() + static_cast<size_t>(end - header) + content.size());
+  to.append(header, static_cast<size_t>(end - header));
   to.append(content);
 }
 

@@ -12,8 +12,24 @@ NodeLocation NodeLocation::Embedded(InodeNumber parent, std::string_view name) {
   NodeLocation location(NodePlace::kEmbedded);
   location.parent_ = parent;
   location.name_bytes_ = static_cast<uint8_t>(name.size());
-  std::memcpy(location.name_, name.data(), name.size());
+  char* to = location.short_name_;
+  if (name.size() > kShortNameBytes) {
+    location.long_name_ = std::make_unique<char[]>(name.size());
+    to = location.long_name_.get();
+  }
+  std::memcpy(to, name.data(), name.size());
   return location;
+}
+
+NodeLocation& NodeLocation::operator=(const NodeLocation& other) {
+  if (this != &other) {
+    if (other.place_ == NodePlace::kEmbedded) {
+      *this = Embedded(other.parent_, other.name());
+    } else {
+      *this = NodeLocation(other.place_);
+    }
+  }
+  return *this;
 }
 
 NodeTable::~NodeTable() {

@@ -25,25 +25,34 @@ enum class NodePlace : uint8_t {
                   // the store
 };
 
-// Where an inode lies. A value without heap memory.
+// Where an inode lies. Small, because the frames of all operations hold some: long names are on the heap.
 class NodeLocation {
  public:
   NodeLocation() = default;
   explicit NodeLocation(NodePlace place) : place_(place) {}
   // Precondition: name.size() <= 255.
   static NodeLocation Embedded(InodeNumber parent, std::string_view name);
+  NodeLocation(const NodeLocation& other) { *this = other; }
+  NodeLocation& operator=(const NodeLocation& other);
+  NodeLocation(NodeLocation&&) noexcept = default;
+  NodeLocation& operator=(NodeLocation&&) noexcept = default;
+  ~NodeLocation() = default;
 
   NodePlace place() const { return place_; }
   // The next two: only of embedded inodes.
   InodeNumber parent() const { return parent_; }
-  std::string_view name() const { return {name_, name_bytes_}; }
+  std::string_view name() const { return {long_name_ ? long_name_.get() : short_name_, name_bytes_}; }
   bool has_name() const { return place_ == NodePlace::kEmbedded || place_ == NodePlace::kRecord; }
 
  private:
+  // Most names on most filesystems are shorter.
+  static constexpr size_t kShortNameBytes = 46;
+
   InodeNumber parent_;
+  std::unique_ptr<char[]> long_name_;
   NodePlace place_ = NodePlace::kRecord;
   uint8_t name_bytes_ = 0;
-  char name_[255];
+  char short_name_[kShortNameBytes];
 };
 
 // Any thread; each call locks one shard for a few dozen instructions. Who changes a location holds the

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/base/check.h"
+#include "engine/ring/spawn_on.h"
 #include "fs/namespace/namespace_format.h"
 
 namespace varve {
@@ -37,7 +38,7 @@ void Reaper::Push(Work work) {
     }
     running_ = true;
   }
-  Run();
+  SpawnOn(background_, Run());
 }
 
 std::optional<Reaper::Work> Reaper::Pop() {
@@ -51,8 +52,7 @@ std::optional<Reaper::Work> Reaper::Pop() {
   return work;
 }
 
-task_internal::Detached Reaper::Run() {
-  co_await background_.Switch();
+Task<void> Reaper::Run() {
   while (true) {
     std::optional<Work> work = Pop();
     if (!work) {

@@ -67,7 +67,7 @@ class Reaper {
   std::optional<Work> Pop();
   std::optional<Stale> FindStale(InodeNumber inode) const;
   void SetStale(InodeNumber inode, Stale stale);
-  task_internal::Detached Run();
+  Task<void> Run();
   // True when `work` is to be done again, from where it says then.
   Task<Result<bool>> DoBatch(Work& work);
   Task<Result<bool>> RemoveOrphanBatch(Work& work);

@@ -1,5 +1,6 @@
 // Random operations on FileSystem and on a plain model of one: every answer and, now and then, the whole tree
 // must be the same, through forgets, crashes and remounts.
+// Long because: it is one operation after the other on the state they share.
 #include <fcntl.h>
 #include <linux/falloc.h>
 #include <stdio.h>
