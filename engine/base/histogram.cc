@@ -50,8 +50,8 @@ uint64_t Histogram::Quantile(double q) const {
   if (n == 0) {
     return 0;
   }
-  // Nearest rank, so that of a few values the largest is every high quantile. The small number takes back what
-  // rounding may have added to an exact product.
+  // Nearest rank, so that of a few values the largest is every high quantile. The small number takes back
+  // what rounding may have added to an exact product.
   const auto rank = static_cast<uint64_t>(std::max(1.0, std::ceil(q * static_cast<double>(n) - 1e-6)));
   uint64_t seen = 0;
   for (size_t i = 0; i < kBuckets; i++) {
