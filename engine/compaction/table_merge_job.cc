@@ -27,14 +27,10 @@ struct MergeSources {
   // Inputs whose ranges may overlap: level 0 and Log.
   std::vector<std::shared_ptr<const LiveTable>> overlapping;
   std::vector<TableId> ids;  // sorted
-  OutputSpaceInput space;
   JobStatistics statistics;
 
   void Count(const LiveTable& table) {
     ids.push_back(table.id());
-    space.data_bytes += table.view().data_bytes();
-    space.meta_bytes += table.view().meta_bytes();
-    space.entries += table.entries();
     statistics.read_bytes += table.view().data_bytes();
     statistics.tables_in += 1;
   }
@@ -97,6 +93,32 @@ VersionEdit RemovalsOf(const CompactionPlan& plan) {
 
 }  // namespace
 
+uint64_t SpaceNeededBy(const CompactionPlan& plan, const TableShape& shape) {
+  if (plan.kind == MergeKind::kTrivialMove) {
+    return 0;
+  }
+  OutputSpaceInput space;
+  space.options = shape.OptionsOf(plan.output_level);
+  space.table_bytes = plan.output_table_bytes;
+  const auto count = [&space](const LiveTable& table) {
+    space.data_bytes += table.view().data_bytes();
+    space.meta_bytes += table.view().meta_bytes();
+    space.entries += table.entries();
+  };
+  for (const PlanInput& input : plan.inputs) {
+    count(*input.table);
+  }
+  for (const std::shared_ptr<const LiveTable>& child : plan.children) {
+    count(*child);
+  }
+  uint64_t grandparent_bytes = 0;
+  for (const std::shared_ptr<const LiveTable>& grandparent : plan.grandparents) {
+    grandparent_bytes += grandparent->valid_bytes();
+  }
+  space.further_cuts = grandparent_bytes / std::max<uint64_t>(plan.grandparent_bytes_max, 1);
+  return OutputSpaceMax(space);
+}
+
 Task<Result<JobOutput>> RunTableMerge(JobEnvironment environment, CompactionPlan plan,
                                       std::shared_ptr<const Version> base, SnapshotList snapshots) {
   Check(plan.kind == MergeKind::kTableMerge, "a table merge was asked to run another kind of plan");
@@ -104,15 +126,8 @@ Task<Result<JobOutput>> RunTableMerge(JobEnvironment environment, CompactionPlan
   if (!sources.ok()) {
     co_return sources.error();
   }
-  sources->space.options = environment.shape.OptionsOf(plan.output_level);
-  sources->space.table_bytes = plan.output_table_bytes;
-  uint64_t grandparent_bytes = 0;
-  for (const std::shared_ptr<const LiveTable>& grandparent : plan.grandparents) {
-    grandparent_bytes += grandparent->valid_bytes();
-  }
-  sources->space.further_cuts = grandparent_bytes / std::max<uint64_t>(plan.grandparent_bytes_max, 1);
   Result<SpaceReservation> reservation =
-      environment.allocator.Reserve(OutputSpaceMax(sources->space), SpaceClass::kInternal);
+      environment.allocator.Reserve(SpaceNeededBy(plan, environment.shape), SpaceClass::kInternal);
   if (!reservation.ok()) {
     co_return reservation.error();
   }

@@ -11,6 +11,10 @@
 
 namespace varve {
 
+// What RunTableMerge(plan) reserves before it writes a byte: enough for inputs and outputs to be on the
+// device at once. 0 for a trivial move.
+uint64_t SpaceNeededBy(const CompactionPlan& plan, const TableShape& shape);
+
 // `base` is the Version that `plan` was picked on, or a later one; `snapshots` were taken from the store
 // after it was. The outputs are durable when the Task ends; the edit takes the inputs and children away and
 // adds the outputs. Runs in slices on the calling executor. Precondition: plan.kind is kTableMerge. Errors:

@@ -146,7 +146,7 @@ void Scheduler::StartCompactionsLocked() {
       return;
     }
     // Two large merges at once could each take what the other needs.
-    if (SpaceNeededBy(*plan) > SpaceForPlans()) {
+    if (SpaceNeededBy(*plan, environment_.jobs.shape) > SpaceForPlans()) {
       compaction_lacks_space_ = true;
       space_wanted_ = true;
       return;
@@ -180,7 +180,8 @@ void Scheduler::WorkForSpaceLocked() {
   }
   const std::shared_ptr<const Version> version = environment_.versions.current();
   std::optional<CompactionPlan> plan =
-      PickForSpace(*version, environment_.shape.tree, picker_, SpaceForPlans(), !last_level_in_vain_);
+      PickForSpace(*version, environment_.shape.tree, picker_, environment_.jobs.shape, SpaceForPlans(),
+                   !last_level_in_vain_);
   if (plan) {
     StartCompactionLocked(std::move(*plan));
     return;

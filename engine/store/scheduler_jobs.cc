@@ -136,6 +136,10 @@ Task<void> Scheduler::RunCompactionJob(CompactionPlan plan) {
     last_level_in_vain_ = last_level_in_vain_ || within_level;
     if (status.ok() && !within_level) {
       space_exhausted_.store(false, std::memory_order_release);
+    } else if (compaction_lacks_space_ && plan.reason == PlanReason::kSpace) {
+      // It was picked because it fits, and nothing else ran: to pick it again would go on for ever.
+      space_wanted_ = false;
+      space_exhausted_.store(true, std::memory_order_release);
     }
     // Its tables are let go before the loop may end.
     plan = CompactionPlan();

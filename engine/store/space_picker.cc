@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/space/extent.h"
+#include "engine/compaction/table_merge_job.h"
 
 namespace varve {
 
@@ -40,10 +40,11 @@ std::optional<CompactionPlan> PlanOfOldest(const Version& version, const TreeCon
 
 // As many of the oldest tables as fit: whatever is newer may stay above them.
 std::optional<CompactionPlan> PickOfLevel0(const Version& version, const TreeConfig& config,
-                                           const TreePickerState& state, uint64_t bytes_max) {
+                                           const TreePickerState& state, const TableShape& shape,
+                                           uint64_t bytes_max) {
   for (size_t count = version.level0().size(); count > 0; count--) {
     std::optional<CompactionPlan> plan = PlanOfOldest(version, config, state, count);
-    if (plan && SpaceNeededBy(*plan) <= bytes_max) {
+    if (plan && SpaceNeededBy(*plan, shape) <= bytes_max) {
       return plan;
     }
   }
@@ -63,21 +64,11 @@ std::vector<std::shared_ptr<const LiveTable>> ByTombstones(const SortedTables& t
 
 }  // namespace
 
-uint64_t SpaceNeededBy(const CompactionPlan& plan) {
-  if (plan.kind == MergeKind::kTrivialMove) {
-    return 0;
-  }
-  // Each output's last unit, and filters that come out a little larger.
-  const uint64_t bytes = plan.input_bytes() + plan.child_bytes();
-  const uint64_t outputs = bytes / std::max<uint64_t>(plan.output_table_bytes, 1) + 1;
-  return bytes + bytes / 32 + outputs * kExtentUnitBytes;
-}
-
 std::optional<CompactionPlan> PickForSpace(const Version& version, const TreeConfig& config,
-                                           const TreePickerState& state, uint64_t bytes_max,
-                                           bool last_level_too) {
+                                           const TreePickerState& state, const TableShape& shape,
+                                           uint64_t bytes_max, bool last_level_too) {
   if (!version.level0().empty()) {
-    if (std::optional<CompactionPlan> plan = PickOfLevel0(version, config, state, bytes_max)) {
+    if (std::optional<CompactionPlan> plan = PickOfLevel0(version, config, state, shape, bytes_max)) {
       return plan;
     }
   }
@@ -85,7 +76,7 @@ std::optional<CompactionPlan> PickForSpace(const Version& version, const TreeCon
   for (uint32_t level = 1; level < last; level++) {
     for (const std::shared_ptr<const LiveTable>& table : ByTombstones(version.tree(level))) {
       std::optional<CompactionPlan> plan = PlanRangeCompaction(version, config, state, level, table->range());
-      if (plan && SpaceNeededBy(*plan) <= bytes_max) {
+      if (plan && SpaceNeededBy(*plan, shape) <= bytes_max) {
         plan->reason = PlanReason::kSpace;
         return plan;
       }
@@ -104,7 +95,7 @@ std::optional<CompactionPlan> PickForSpace(const Version& version, const TreeCon
     plan.output_table_bytes = config.table_bytes;
     plan.inputs.push_back({{last, Part::kTree}, table});
     plan.hull = table->range().Owned();
-    if (state.busy.CanRun(plan) && SpaceNeededBy(plan) <= bytes_max) {
+    if (state.busy.CanRun(plan) && SpaceNeededBy(plan, shape) <= bytes_max) {
       return plan;
     }
   }

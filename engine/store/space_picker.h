@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "engine/compaction/job_environment.h"
 #include "engine/tree/tree_picker.h"
 #include "engine/version/compaction_plan.h"
 #include "engine/version/version.h"
@@ -19,10 +20,7 @@ namespace varve {
 // remove, or no plan fits. `last_level_too`: false while merges of the last
 // level with itself are known to be in vain, because a snapshot sees what is dead.
 std::optional<CompactionPlan> PickForSpace(const Version& version, const TreeConfig& config,
-                                           const TreePickerState& state, uint64_t bytes_max,
-                                           bool last_level_too);
-
-// What `plan` takes at most while inputs and outputs are both on the device.
-uint64_t SpaceNeededBy(const CompactionPlan& plan);
+                                           const TreePickerState& state, const TableShape& shape,
+                                           uint64_t bytes_max, bool last_level_too);
 
 }  // namespace varve
