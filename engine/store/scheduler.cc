@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/compaction/table_merge_job.h"
 #include "engine/ring/spawn_on.h"
 #include "engine/store/space_picker.h"
 

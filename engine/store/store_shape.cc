@@ -9,14 +9,17 @@ namespace varve {
 
 namespace {
 
-// Of the device: with 1/128 a merge of one table with 12 below it, and a WAL segment, stay within a quarter
-// of the smallest device.
+// Of the device: with 1/128 the reserve for merges stays within a sixth of the smallest device.
 constexpr uint64_t kTablesPerDevice = 128;
 constexpr uint64_t kMemtablesPerDevice = 64;
 constexpr uint64_t kLevel1PerDevice = 16;
 constexpr uint64_t kSmallest = 128 * kKiB;
 // Of the level below, as tables: bounds what one table's merge reads and writes.
-constexpr uint32_t kGrandparentTablesMax = 12;
+constexpr uint32_t kGrandparentTablesMax = 8;
+// A merge of a table with that many below it, one more on each side, and what index and padding add; twice,
+// because the log, the manifest and the deletes of users take from the same share while they wait for that
+// merge.
+constexpr uint32_t kReservedTables = 2 * (kGrandparentTablesMax + 2);
 // Lazy deletion (BlockDB, section 4.5): long runs to discard, few calls.
 constexpr uint64_t kReclaimBatch = 128 * kMiB;
 constexpr uint64_t kReclaimBatchesPerDevice = 64;
@@ -44,7 +47,7 @@ StoreShape ShapeOf(const Layout& layout, const StoreOptions& options, uint32_t b
   shape.tree.level_ratio = std::max(options.level_ratio, 2u);
   shape.tree.level0_tables_trigger = std::max(options.level0_tables_trigger, 1u);
   shape.tree.grandparent_tables_max = kGrandparentTablesMax;
-  const uint64_t largest_merge = (kGrandparentTablesMax + 4) * shape.tree.table_bytes;
+  const uint64_t largest_merge = kReservedTables * shape.tree.table_bytes;
   // The log has taken its segments before users write (log_segments.h).
   shape.internal_share_bytes = InternalShareBytes(layout, largest_merge + kManifestRollBytes);
   shape.reclaim_batch_bytes = std::min(kReclaimBatch, usable / kReclaimBatchesPerDevice);
