@@ -166,7 +166,8 @@ TEST(NamespaceFormat, KeysSortByParentThenNameAndByChunkIndex) {
   EXPECT_LT(NamespaceKey::Chunk(InodeNumber(9), 255).view(), NamespaceKey::Chunk(InodeNumber(9), 256).view());
   EXPECT_LT(NamespaceKey::Chunk(InodeNumber(9), UINT64_MAX).view(),
             NamespaceKey::End(NamespaceKind::kChunk, InodeNumber(9)).view());
-  const std::optional<ParsedKey> parsed = ParseNamespaceKey(NamespaceKey::Dirent(InodeNumber(300), "name"));
+  const NamespaceKey dirent = NamespaceKey::Dirent(InodeNumber(300), "name");
+  const std::optional<ParsedKey> parsed = ParseNamespaceKey(dirent);
   ASSERT_TRUE(parsed.has_value());
   EXPECT_EQ(parsed->inode, InodeNumber(300));
   EXPECT_EQ(parsed->name, "name");
