@@ -4,6 +4,22 @@
 
 namespace varve {
 
+namespace {
+
+// Lets go of `pin`, into which `content` points: content, small as it is, is copied.
+void Unpin(std::string_view& content, PinnedValue& pin) {
+  if (content.empty()) {
+    content = {};
+    pin = PinnedValue();
+    return;
+  }
+  auto copy = std::make_shared<const std::string>(content);
+  content = *copy;
+  pin = PinnedValue(content, std::move(copy));
+}
+
+}  // namespace
+
 Task<Store::Lookup> GetFrom(Store& store, const NamespaceKey& key) {
   std::optional<Store::Lookup> hit = store.TryGet(key, ReadOptions());
   if (hit) {
@@ -174,6 +190,9 @@ Task<Result<LoadedInode>> FileSystemCore::Load(InodeNumber inode) {
 Task<Result<LoadedInode>> FileSystemCore::LoadLocked(InodeNumber inode) {
   std::optional<Result<LoadedInode>> hit = TryLoad(inode);
   if (hit) {
+    if (hit->ok()) {
+      Unpin((*hit)->record.content, (*hit)->pin);
+    }
     co_return std::move(*hit);
   }
   const std::optional<NodeLocation> location = nodes.Find(inode);
@@ -192,6 +211,7 @@ Task<Result<LoadedInode>> FileSystemCore::LoadLocked(InodeNumber inode) {
   if (!*loaded) {
     co_return Corruption("an inode is not where its name says");
   }
+  Unpin((*loaded)->record.content, (*loaded)->pin);
   co_return std::move(**loaded);
 }
 
@@ -226,6 +246,7 @@ Task<Result<LoadedInode>> FileSystemCore::LoadRecord(InodeNumber inode) {
   if (!*loaded) {
     co_return Corruption("a name refers to an inode that does not exist");
   }
+  Unpin((*loaded)->record.content, (*loaded)->pin);
   co_return std::move(**loaded);
 }
 
@@ -258,6 +279,8 @@ Task<Result<FoundDirent>> FileSystemCore::FindDirent(InodeNumber parent, std::st
     dirent.exists = true;
     dirent.record = *record;
     dirent.pin = std::move(**found);
+    std::string_view nothing;
+    Unpin(dirent.record.embedded ? dirent.record.embedded->content : nothing, dirent.pin);
   }
   co_return dirent;
 }

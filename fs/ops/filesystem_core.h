@@ -20,7 +20,9 @@
 
 namespace varve {
 
-// An inode as it was read. The record's content points into `pin`.
+// An inode as it was read. The record's content points into `pin`. What an operation holds while it writes is
+// unpinned (LoadLocked, FindDirent): a write may wait for space, which merges cannot give back while a table
+// that they replaced is pinned.
 struct LoadedInode {
   NodeLocation location;
   InodeRecord record;
