@@ -76,6 +76,7 @@ mount_store
 sync -f "$mount_point"
 pid=$(daemon_pid)
 kill -KILL "$pid"
+while [ -d "/proc/$pid" ]; do sleep 0.02; done
 expect_failure "not connected|transport" ls "$mount_point"
 "$varve" umount "$mount_point"
 is_mounted && fail "still mounted"
