@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <limits>
 
 #include "fs/fuse/handlers.h"
 #include "fs/fuse/replies.h"
@@ -36,8 +37,11 @@ void GetAttributes(fuse_req_t request, fuse_ino_t inode, fuse_file_info*) {
   Spawn(AnswerAttributes(request, fs.GetAttributes(InodeNumber(inode))));
 }
 
+// Times are 64 bits of nanoseconds: 1677 to 2262. Others are kept as the nearest that can be said.
 TimeChange TimeChangeOf(const timespec& time, bool now) {
-  return {now, now ? 0 : time.tv_sec * kNanosPerSecond + time.tv_nsec};
+  constexpr int64_t kSecondsMax = std::numeric_limits<int64_t>::max() / kNanosPerSecond - 1;
+  const int64_t seconds = std::clamp<int64_t>(time.tv_sec, -kSecondsMax, kSecondsMax);
+  return {now, now ? 0 : seconds * kNanosPerSecond + time.tv_nsec};
 }
 
 void SetAttributesHandler(fuse_req_t request, fuse_ino_t inode, struct stat* to, int which, fuse_file_info*) {
