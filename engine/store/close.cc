@@ -48,7 +48,7 @@ Task<Status> StoreImpl::Close() {
   }
   Status status = co_await wal_->Sync();
   if (!status.ok()) {
-    health_.Fail("writing the log", status.error());
+    LogFailed(status.error());
   }
   Status flushed = co_await FlushAll();
   if (status.ok()) {

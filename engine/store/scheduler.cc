@@ -90,6 +90,7 @@ Task<void> Scheduler::CommitLoop() {
     const Status synced = co_await environment_.wal.Sync();
     if (!synced.ok()) {
       environment_.health.Fail("writing the log", synced.error());
+      progress_.WakeAll();
     } else if (environment_.wal.last_sequence() > environment_.wal.durable_sequence()) {
       unsynced_.Set();
     }

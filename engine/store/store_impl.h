@@ -75,6 +75,7 @@ class StoreImpl final : public Store, private InstallObserver, private TableRele
   Task<Status> AppendWaiting(const WriteBatch& batch, SequenceNumber& last_sequence);
   Task<void> WaitForThrottle(uint64_t nanos);
   Task<Status> SyncTo(SequenceNumber sequence);
+  void LogFailed(const Error& error);
 
   // close.cc
   Task<Status> FlushAll();

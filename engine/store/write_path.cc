@@ -42,7 +42,7 @@ Memtables::Appended StoreImpl::Append(const WriteBatch& batch) {
       scheduler_->OnDeletesWritten();
     }
   } else if (appended.outcome == AppendOutcome::kLogFailed) {
-    health_.Fail("writing the log", wal_->failure().error());
+    LogFailed(wal_->failure().error());
   }
   return appended;
 }
@@ -120,7 +120,7 @@ Task<Status> StoreImpl::AppendWaiting(const WriteBatch& batch, SequenceNumber& l
         break;
       case AppendOutcome::kMemtablesFull:
       case AppendOutcome::kNoSpace: {
-        const bool no_space = appended.outcome == AppendOutcome::kNoSpace || scheduler_->space_exhausted();
+        const bool no_space = appended.outcome == AppendOutcome::kNoSpace || scheduler_->flush_is_stuck();
         if (no_space && !scheduler_->AskForSpace()) {
           statistics_.refused_no_space.fetch_add(1, std::memory_order_relaxed);
           co_return NoSpace("the device is full");
@@ -147,11 +147,17 @@ Task<void> StoreImpl::WaitForThrottle(uint64_t nanos) {
                                         std::memory_order_relaxed);
 }
 
+void StoreImpl::LogFailed(const Error& error) {
+  health_.Fail("writing the log", error);
+  // Who waits for a flush waits for nothing now.
+  scheduler_->progress().WakeAll();
+}
+
 Task<Status> StoreImpl::SyncTo(SequenceNumber sequence) {
   const uint64_t begin = environment_.clock.MonotonicNanos();
   Status synced = co_await wal_->SyncTo(sequence);
   if (!synced.ok()) {
-    health_.Fail("writing the log", synced.error());
+    LogFailed(synced.error());
   }
   statistics_.sync.Add(environment_.clock.MonotonicNanos() - begin);
   co_return synced;
