@@ -24,7 +24,6 @@ for ((run = 1; run <= runs; ++run)); do
   echo "$result" >>"$folder/ntfs-3g"
   umount "$mount_point"
 
-  wipefs -qa "$device"
   "$varve" mkfs --force "$device" >/dev/null
   mount_store
   result=$(measure)
