@@ -2,23 +2,9 @@
 
 #include <utility>
 
+#include "fs/ops/unpin.h"
+
 namespace varve {
-
-namespace {
-
-// Lets go of `pin`, into which `content` points: content, small as it is, is copied.
-void Unpin(std::string_view& content, PinnedValue& pin) {
-  if (content.empty()) {
-    content = {};
-    pin = PinnedValue();
-    return;
-  }
-  auto copy = std::make_shared<const std::string>(content);
-  content = *copy;
-  pin = PinnedValue(content, std::move(copy));
-}
-
-}  // namespace
 
 Task<Store::Lookup> GetFrom(Store& store, const NamespaceKey& key) {
   std::optional<Store::Lookup> hit = store.TryGet(key, ReadOptions());

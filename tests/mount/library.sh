@@ -2,7 +2,7 @@
 # Everything that a test makes (folder, loop devices, mounts) carries its own name, and is taken away when it ends.
 set -euo pipefail
 
-varve=$1
+varve=$(realpath "$1")
 tools=$2
 shift 2
 
