@@ -56,7 +56,11 @@ class TableReadOrder {
     }
     return nullptr;
   }
+  // `level`, or the next below it that holds anything.
   void EnterLevel(uint32_t level) {
+    while (level < kLevels && version_.level(level).tree.empty() && version_.level(level).log.empty()) {
+      level++;
+    }
     level_ = level;
     in_tree_ = true;
   }

@@ -87,7 +87,6 @@ class Scheduler {
     const std::lock_guard lock(mutex_);
     return flush_lacks_space_ && space_exhausted_.load(std::memory_order_relaxed);
   }
-  bool space_exhausted() const { return space_exhausted_.load(std::memory_order_acquire); }
   // Woken when a job has ended, or nothing more can be done for space.
   WaitList& progress() { return progress_; }
   const Throttle& throttle() const { return throttle_; }

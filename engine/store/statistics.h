@@ -6,11 +6,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <string>
-#include <thread>
 
 #include "engine/base/histogram.h"
+#include "engine/base/thread_shard.h"
 
 namespace varve {
 
@@ -23,11 +22,7 @@ class HotCounters {
     std::atomic<uint64_t> batches{0}, records{0}, user_bytes{0};
   };
 
-  Line& mine() {
-    static_assert(kLines == 16, "the shift below takes four bits");
-    const uint64_t thread = std::hash<std::thread::id>()(std::this_thread::get_id());
-    return lines_[thread * 0x9e3779b97f4a7c15u >> 60];
-  }
+  Line& mine() { return lines_[ThreadShard()]; }
   uint64_t Sum(std::atomic<uint64_t> Line::*counter) const {
     uint64_t sum = 0;
     for (const Line& line : lines_) {
@@ -37,8 +32,7 @@ class HotCounters {
   }
 
  private:
-  static constexpr size_t kLines = 16;
-  std::array<Line, kLines> lines_;
+  std::array<Line, kThreadShards> lines_;
 };
 
 enum class CompactionKind : uint8_t { kFlush, kTableMerge, kTrivialMove };

@@ -18,12 +18,12 @@
 #include <memory>
 #include <mutex>
 #include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "engine/base/check.h"
 #include "engine/base/pinned_value.h"
+#include "engine/base/thread_shard.h"
 
 namespace varve {
 
@@ -34,7 +34,7 @@ namespace varve {
 template <typename T>
 class Published {
  private:
-  static constexpr size_t kCounters = 16;
+  static constexpr size_t kCounters = kThreadShards;
   struct alignas(64) Counter {
     std::atomic<int64_t> pins{0};
   };
@@ -136,12 +136,7 @@ class Published {
   }
 
  private:
-  static std::atomic<int64_t>& MyCounter(Slot& slot) {
-    // Thread ids are addresses a fixed stride apart: Fibonacci hashing spreads them.
-    static_assert(kCounters == 16, "the shift below takes four bits");
-    const uint64_t thread = std::hash<std::thread::id>()(std::this_thread::get_id());
-    return slot.counters[thread * 0x9e3779b97f4a7c15u >> 60].pins;
-  }
+  static std::atomic<int64_t>& MyCounter(Slot& slot) { return slot.counters[ThreadShard()].pins; }
 
   static int64_t PinsOf(const Slot& slot) {
     int64_t sum = 0;

@@ -160,6 +160,21 @@ TEST(Store, AFailedManifestWriteMakesItReadOnlyAndLosesNothingDurable) {
   EXPECT_EQ(h.Scan().size(), 300U);
 }
 
+TEST(Store, WritersThatWaitForADeadDeviceEndWithAnError) {
+  for (const bool yields : {false, true}) {
+    StoreHarness h({.device_yields = yields});
+    ASSERT_TRUE(h.Open(SmallOptions()).ok());
+    h.device().DieAtWrite(20);
+    Status last;
+    for (int i = 0; i < 5000 && last.ok(); i++) {
+      last = h.Put("key" + std::to_string(i), std::string(500, 'v'));
+    }
+    EXPECT_FALSE(last.ok());
+    EXPECT_NE(h.store().read_only_reason(), "");
+    EXPECT_TRUE(h.Put("a", "b").Is(ErrorCode::kReadOnly));
+  }
+}
+
 TEST(Store, AReadOnlyOpenOfACrashedStoreShowsItsLogAndWritesNothing) {
   StoreHarness h;
   StoreOptions options = SmallOptions();
