@@ -1,0 +1,214 @@
+// A check that cannot fail is worthless: each kind of damage is planted and must be seen. (That a sound store
+// passes is in store_test.cc.)
+#include "engine/store/check_store.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "engine/store/check_order.h"
+#include "engine/store/dump.h"
+#include "engine/store/store_at_rest.h"
+#include "engine/version/version_edit.h"
+#include "tests/engine/store/store_harness.h"
+
+namespace varve::testing {
+namespace {
+
+using ::testing::Contains;
+using ::testing::Each;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class Problems final : public CheckObserver {
+ public:
+  void OnProblem(std::string problem) override { found.push_back(std::move(problem)); }
+  void OnProgress(uint64_t /*done_bytes*/, uint64_t /*total_bytes*/) override { ++steps; }
+
+  std::vector<std::string> found;
+  int steps = 0;
+};
+
+// Two tables of level 0 that both hold "k", and keys of their own.
+void FillAndClose(StoreHarness& h) {
+  StoreOptions options = SmallOptions();
+  options.level0_tables_trigger = 100;
+  ASSERT_TRUE(h.Open(options).ok());
+  ASSERT_TRUE(h.Put("a", "1").ok());
+  ASSERT_TRUE(h.Put("k", "old").ok());
+  ASSERT_TRUE(h.Run(h.store().Settle()).ok());
+  ASSERT_TRUE(h.Put("k", "new").ok());
+  ASSERT_TRUE(h.Put("z", std::string(5000, 'z')).ok());
+  ASSERT_TRUE(h.Run(h.store().Settle()).ok());
+  ASSERT_TRUE(h.Close().ok());
+}
+
+StoreAtRest AtRest(StoreHarness& h) {
+  Result<StoreAtRest> store = h.Run(ReadStoreAtRest(h.device(), nullptr));
+  EXPECT_TRUE(store.ok()) << store.ToString();
+  return std::move(store).value();
+}
+
+CheckSummary Check(StoreHarness& h, Problems& problems) {
+  const Result<CheckSummary> checked = h.Run(CheckStore(h.device(), true, problems));
+  EXPECT_TRUE(checked.ok()) << checked.ToString();
+  return checked.value();
+}
+
+std::vector<std::string> Lines(StoreHarness& h, Task<Status> (*dump)(BlockDevice&, DumpLine)) {
+  std::vector<std::string> lines;
+  const DumpLine line = [&lines](std::string_view text) { lines.emplace_back(text); };
+  const Status status = h.Run(dump(h.device(), line));
+  EXPECT_TRUE(status.ok()) << status.ToString();
+  return lines;
+}
+
+TEST(CheckStore, SeesADamagedBlockAndChecksTheOtherTables) {
+  StoreHarness h;
+  FillAndClose(h);
+  const StoreAtRest store = AtRest(h);
+  ASSERT_THAT(store.manifest.version.level0(), SizeIs(2));
+  const LiveTable& table = *store.manifest.version.level0()[0].table;
+  h.device().Corrupt(table.view().extents[0].extent.offset().value + 3, 1);
+  Problems problems;
+  const CheckSummary summary = Check(h, problems);
+  EXPECT_THAT(problems.found, Contains(HasSubstr("table " + std::to_string(table.id().value))));
+  EXPECT_EQ(summary.problems, problems.found.size());
+  EXPECT_TRUE(summary.complete);
+  EXPECT_EQ(problems.steps, 2);
+}
+
+TEST(CheckStore, SeesADamagedManifestAndSaysThatItCouldGoNoFurther) {
+  StoreHarness h;
+  FillAndClose(h);
+  h.device().Corrupt(AtRest(h).superblock.manifest.extents[0].offset().value + 40, 1);
+  Problems problems;
+  const CheckSummary summary = Check(h, problems);
+  EXPECT_THAT(problems.found, Contains(HasSubstr("manifest")));
+  EXPECT_FALSE(summary.complete);
+}
+
+TEST(CheckStore, TellsABadSuperblockCopyFromOtherDamage) {
+  StoreHarness h;
+  FillAndClose(h);
+  h.device().Corrupt(kFirstSuperblockOffset + 100, 1);
+  Problems problems;
+  const CheckSummary summary = Check(h, problems);
+  EXPECT_THAT(problems.found, SizeIs(1));
+  EXPECT_THAT(problems.found, Each(HasSubstr("superblock")));
+  EXPECT_EQ(summary.superblock_problems, 1U);
+  EXPECT_TRUE(summary.complete);
+}
+
+TEST(CheckStore, SeesAHoleInTheLogBelowADurableGroup) {
+  StoreHarness h;
+  ASSERT_TRUE(h.Open(SmallOptions()).ok());
+  ASSERT_TRUE(h.Put("a", "1", Durability::kDurable).ok());
+  ASSERT_TRUE(h.Put("b", "2", Durability::kDurable).ok());
+  ASSERT_TRUE(h.Put("c", "3", Durability::kDurable).ok());
+  h.Crash();
+  const StoreAtRest store = AtRest(h);
+  ASSERT_THAT(store.manifest.version.wal_segments(), Contains(::testing::_));
+  Problems sound;
+  EXPECT_EQ(Check(h, sound).wal_records, 3U);
+  EXPECT_THAT(sound.found, IsEmpty());
+  const uint64_t segment = store.manifest.version.wal_segments().front().extent.offset().value;
+  h.device().Corrupt(segment + h.device().sector_bytes() + 20, 1);
+  Problems problems;
+  Check(h, problems);
+  EXPECT_THAT(problems.found, Contains(HasSubstr("log")));
+}
+
+TEST(CheckStore, ADeviceWithoutAStoreIsNotFound) {
+  StoreHarness h;
+  MemoryDevice empty(64 * kMiB, 4096);
+  Problems problems;
+  EXPECT_TRUE(h.Run(CheckStore(empty, true, problems)).Is(ErrorCode::kNotFound));
+}
+
+TEST(CheckStore, WritesNothing) {
+  StoreHarness h;
+  FillAndClose(h);
+  const MemoryDevice::Contents before = h.device().Snapshot();
+  Problems problems;
+  Check(h, problems);
+  EXPECT_EQ(h.device().Snapshot(), before);
+}
+
+TEST(CheckReadOrder, SeesAKeyWhoseNewerVersionWouldBeReadLater) {
+  StoreHarness h;
+  FillAndClose(h);
+  const StoreAtRest store = AtRest(h);
+  const std::vector<StampedTable>& tables = store.manifest.version.level0();
+  ASSERT_THAT(tables, SizeIs(2));
+  BlockCache cache(kMiB);
+  const TableEnvironment environment{h.device(), cache, store.superblock.uuid};
+  std::vector<std::string> found;
+  const std::function<void(std::string)> report = [&found](std::string problem) { found.push_back(problem); };
+
+  h.Run(CheckReadOrder(environment, store.manifest.version, report));
+  EXPECT_THAT(found, IsEmpty());
+
+  // The same tables, the other way round.
+  VersionEdit edit;
+  edit.next_stamp = InstallStamp(3);
+  edit.next_table_id = store.manifest.version.counters().next_table_id;
+  edit.last_sequence = store.manifest.version.counters().last_sequence;
+  const Place level0{0, Part::kLevel0};
+  edit.added_tables.push_back({level0, InstallStamp(1), tables[1]->view()});
+  edit.added_tables.push_back({level0, InstallStamp(2), tables[0]->view()});
+  const auto live = std::make_shared<LiveTables>(nullptr);
+  const Version empty;
+  const Result<Version> swapped = ApplyVersionEdit(empty, edit, *live);
+  ASSERT_TRUE(swapped.ok()) << swapped.ToString();
+  h.Run(CheckReadOrder(environment, swapped.value(), report));
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_THAT(found[0], HasSubstr("key k:"));
+}
+
+TEST(Dump, SuperblockTellsLabelAndIdentity) {
+  StoreHarness h;
+  const std::vector<std::string> lines = Lines(h, &DumpSuperblock);
+  EXPECT_THAT(lines, Contains(HasSubstr(FormatUuid(MakeUuid(1, 2)))));
+  EXPECT_THAT(lines, Contains(HasSubstr("test")));
+}
+
+TEST(Dump, ManifestListsEveryTable) {
+  StoreHarness h;
+  FillAndClose(h);
+  const std::vector<std::string> lines = Lines(h, &DumpManifest);
+  const StoreAtRest store = AtRest(h);
+  for (const StampedTable& placed : store.manifest.version.level0()) {
+    EXPECT_THAT(lines, Contains(HasSubstr("+ table " + std::to_string(placed->id().value))));
+  }
+}
+
+TEST(Dump, LogShowsWhatARecoveryWouldReplay) {
+  StoreHarness h;
+  ASSERT_TRUE(h.Open(SmallOptions()).ok());
+  ASSERT_TRUE(h.Put("apple", "red", Durability::kDurable).ok());
+  ASSERT_TRUE(h.Delete("pear").ok());
+  ASSERT_TRUE(h.Run(h.store().Sync()).ok());
+  h.Crash();
+  const std::vector<std::string> lines = Lines(h, &DumpWal);
+  EXPECT_THAT(lines, Contains("  put apple (3 bytes)"));
+  EXPECT_THAT(lines, Contains("  delete pear (0 bytes)"));
+}
+
+TEST(Dump, TableShowsItsRecordsAndAnUnknownTableIsNotFound) {
+  StoreHarness h;
+  FillAndClose(h);
+  const TableId table = AtRest(h).manifest.version.level0()[0].table->id();
+  std::vector<std::string> lines;
+  const DumpLine line = [&lines](std::string_view text) { lines.emplace_back(text); };
+  ASSERT_TRUE(h.Run(DumpTable(h.device(), table, line)).ok());
+  EXPECT_THAT(lines, Contains(HasSubstr("put a at")));
+  EXPECT_THAT(lines, Contains(HasSubstr("put k at")));
+  EXPECT_TRUE(h.Run(DumpTable(h.device(), TableId(12345), line)).Is(ErrorCode::kNotFound));
+}
+
+}  // namespace
+}  // namespace varve::testing
