@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/space/layout.h"
 #include "engine/store/check_order.h"
 #include "engine/store/dump.h"
 #include "engine/store/store_at_rest.h"
