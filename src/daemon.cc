@@ -14,7 +14,7 @@
 #include <optional>
 #include <string_view>
 
-#include "src/child_process.h"
+#include "tools/child_process.h"
 
 namespace varve {
 

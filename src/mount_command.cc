@@ -13,10 +13,10 @@
 #include <memory>
 #include <utility>
 
-#include "src/child_process.h"
 #include "src/daemon.h"
 #include "src/loggers.h"
 #include "src/mount_options.h"
+#include "tools/child_process.h"
 #include "tools/report.h"
 
 namespace varve {

@@ -19,7 +19,7 @@
 #include "fs/fuse/mount_owner.h"
 #include "fs/ops/filesystem.h"
 #include "src/mount_options.h"
-#include "src/reactor_thread.h"
+#include "tools/reactor_thread.h"
 
 namespace varve {
 

@@ -19,8 +19,8 @@
 #include "fs/fuse/mount_owner.h"
 #include "fs/ops/filesystem.h"
 #include "src/loggers.h"
-#include "src/reactor_thread.h"
 #include "tests/support/memory_store.h"
+#include "tools/reactor_thread.h"
 
 namespace varve {
 namespace {

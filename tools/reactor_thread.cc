@@ -1,4 +1,4 @@
-#include "src/reactor_thread.h"
+#include "tools/reactor_thread.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -1,4 +1,4 @@
-#include "src/child_process.h"
+#include "tools/child_process.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
