@@ -39,6 +39,8 @@ Result<int> TakeOverSignals() {
 // A filesystem's daemon must not wait for memory that only writing through itself would free, nor be the
 // first to be killed when memory is short. Both need root; without it the mount works all the same.
 void ProtectProcess() {
+  // It was started through /proc/self/exe, and would be listed as "exe".
+  prctl(PR_SET_NAME, "varve", 0, 0, 0);
   prctl(PR_SET_IO_FLUSHER, 1, 0, 0, 0);
   // -1000 would exempt it even where it is itself what ate the memory.
   constexpr std::string_view kScoreAdjustment = "-900";

@@ -15,16 +15,14 @@ done
 grep -F " $mount_point fuseblk.varve " /proc/mounts | grep -q noatime || fail "not mounted as fuseblk with noatime"
 umount "$mount_point"
 
-# mount(8) looks in /sbin only. A mount namespace of our own lends it the helper there.
+# mount(8) looks in /sbin only. A mount namespace of our own shows it a copy that has the helper.
 step "mount -t varve and an fstab line"
 cat >"$folder/inside.sh" <<'INSIDE'
 set -euo pipefail
 varve=$1 device=$2 mount_point=$3 folder=$4
 mount --make-rprivate /
-mkdir -p "$folder/upper" "$folder/work"
-if ! mount -t overlay overlay -o "lowerdir=/usr/sbin,upperdir=$folder/upper,workdir=$folder/work" /usr/sbin; then
-  echo "no overlay here"; exit 77
-fi
+cp -a /usr/sbin "$folder/sbin"
+mount --bind "$folder/sbin" /usr/sbin
 ln -s "$varve" /usr/sbin/mount.varve
 mount -t varve "$device" "$mount_point" -o noatime
 echo through-mount >"$mount_point/file"
@@ -34,9 +32,7 @@ mount -T "$folder/fstab" "$mount_point"
 [ "$(cat "$mount_point/file")" = through-mount ]
 umount "$mount_point"
 INSIDE
-status=0
-unshare --mount bash "$folder/inside.sh" "$varve" "$device" "$mount_point" "$folder" || status=$?
-[ $status -eq 0 ] || [ $status -eq 77 ] || fail "mount -t varve"
+unshare --mount bash "$folder/inside.sh" "$varve" "$device" "$mount_point" "$folder" || fail "mount -t varve"
 
 step "umount returns when everything is on the device and it is free"
 mount_store
