@@ -16,9 +16,23 @@ mount_store -o cache=${cache_mib}M,memtable=${memtable_mib}M
 pid=$(daemon_pid)
 limit_mib=$((cache_mib + 4 * memtable_mib + overhead_mib + count * bytes_per_node / 1048576))
 per_folder=20000
+
+# create_files FOLDER: many small files, many times faster than the shell would make them.
+create_files() {
+  python3 - "$1" "$per_folder" <<'PYTHON'
+import os
+import sys
+
+for number in range(int(sys.argv[2])):
+    file = os.open(f"{sys.argv[1]}/file-{number:07}", os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+    os.write(file, b"v" * 1000)
+    os.close(file)
+PYTHON
+}
+
 for ((from = 0; from < count; from += per_folder)); do
   mkdir "$mount_point/$from"
-  "$tools/small_files" "$mount_point/$from" $per_folder 1000 create >/dev/null
+  create_files "$mount_point/$from"
   resident_mib=$(($(awk '/^VmRSS/ { print $2 }' "/proc/$pid/status") / 1024))
   echo "$((from + per_folder)) files: $resident_mib MiB of $limit_mib"
   [ "$resident_mib" -le "$limit_mib" ] || fail "the daemon holds $resident_mib MiB"

@@ -1,0 +1,43 @@
+// The small-file workload: what a program does to many small files in one directory, one after the other in
+// the order of their names.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/base/result.h"
+#include "tools/bench_mount/interruption.h"
+
+namespace varve {
+
+enum class SmallFileOperation {
+  kCreate,  // open, write once, close
+  kStat,
+  kRead,  // open, read to the end, close
+  kList,  // the names, without a stat of each
+  kRename,
+  kRemove,  // of renamed files
+};
+
+// "create"
+std::string_view NameOf(SmallFileOperation operation);
+
+// In the order in which they can follow one another on one directory, from kCreate to kRemove.
+inline constexpr SmallFileOperation kSmallFileOperations[] = {
+    SmallFileOperation::kCreate, SmallFileOperation::kStat,   SmallFileOperation::kRead,
+    SmallFileOperation::kList,   SmallFileOperation::kRename, SmallFileOperation::kRemove};
+
+struct SmallFileTimes {
+  double seconds = 0;
+  // Of each file; of kList none.
+  std::vector<uint64_t> nanos;
+};
+
+// Does `operation` to the files 0 … files - 1 of `bytes` in `directory`, and checks what it finds there
+// (names, sizes, content). kCancelled when `interruption` comes.
+Result<SmallFileTimes> RunSmallFiles(SmallFileOperation operation, const std::string& directory,
+                                     uint64_t files, size_t bytes, Interruption& interruption);
+
+}  // namespace varve
