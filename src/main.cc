@@ -7,6 +7,7 @@
 
 #include "src/mount_command.h"
 #include "src/umount_command.h"
+#include "tools/bench/bench_command.h"
 #include "tools/bench_mount/bench_mount_command.h"
 #include "tools/dump_command.h"
 #include "tools/fsck_command.h"
@@ -42,6 +43,7 @@ int RunCommand(const std::vector<std::string>& arguments) {
   varve::AddStatsCommand(app, exit_code);
   varve::AddDumpCommand(app, exit_code);
   varve::AddBenchMountCommand(app, exit_code);
+  varve::AddBenchCommand(app, exit_code, VARVE_VERSION);
   // CLI11 takes them off the back.
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
   try {

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "tools/sizes.h"
+#include "tools/techniques.h"
 
 namespace varve {
 
@@ -30,19 +31,6 @@ constexpr std::array<std::string_view, 15> kForeignOptions = {
     "defaults", "auto",    "noauto", "nofail", "user",  "nouser", "users",  "owner",
     "group",    "_netdev", "loud",   "rw",     "quiet", "mand",   "nomand",
 };
-
-struct Technique {
-  std::string_view name;
-  bool Techniques::*flag;
-};
-constexpr std::array<Technique, 6> kTechniques = {{
-    {"block", &Techniques::block_merge},
-    {"append", &Techniques::append_merge},
-    {"sstlog", &Techniques::sst_log},
-    {"buffer", &Techniques::compaction_buffer},
-    {"delete", &Techniques::delete_aware},
-    {"monkey", &Techniques::monkey},
-}};
 
 template <size_t N>
 bool Contains(const std::array<std::string_view, N>& names, std::string_view name) {
@@ -150,9 +138,9 @@ class Parser {
       const size_t to = std::min(value.find_first_of(":+,", from), value.size());
       const std::string_view name = std::string_view(value).substr(from, to - from);
       const auto* const found =
-          std::find_if(kTechniques.begin(), kTechniques.end(),
-                       [name](const Technique& technique) { return technique.name == name; });
-      if (found == kTechniques.end()) {
+          std::find_if(kTechniqueNames.begin(), kTechniqueNames.end(),
+                       [name](const TechniqueName& technique) { return technique.name == name; });
+      if (found == kTechniqueNames.end()) {
         return InvalidArgument(
             fmt::format("techniques={}: \"{}\" is none of block:append:sstlog:buffer:delete:monkey, nor none",
                         value, name));

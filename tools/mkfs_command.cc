@@ -14,9 +14,9 @@
 #include <string>
 
 #include "engine/base/prng.h"
-#include "engine/space/foreign_content.h"
-#include "engine/space/superblock_store.h"
+#include "engine/space/layout.h"
 #include "engine/store/format_store.h"
+#include "tools/device_content.h"
 #include "tools/device_store.h"
 #include "tools/sizes.h"
 
@@ -102,38 +102,6 @@ Status CheckPlace(const MkfsArguments& arguments, bool sized) {
   return OkStatus();
 }
 
-// Success when nobody would miss what is on the device.
-Status CheckContent(const std::string& path) {
-  const Result<std::optional<ForeignContent>> found = ProbeForeignContent(path);
-  if (!found.ok()) {
-    return found.error();
-  }
-  if (found.value().has_value()) {
-    return InvalidArgument(fmt::format("holds {}; to overwrite it, add --force", found.value()->Describe()));
-  }
-  return OkStatus();
-}
-
-// libblkid does not know varve.
-Status CheckNoStore(OpenedDevice& opened) {
-  SuperblockStore superblocks(opened.device());
-  const Result<Superblock> present = opened.Run(superblocks.Load());
-  if (present.ok()) {
-    const std::string& label = present.value().label;
-    return InvalidArgument(fmt::format("holds a varve store{}; to overwrite it, add --force",
-                                       label.empty() ? "" : fmt::format(" labelled \"{}\"", label)));
-  }
-  if (present.Is(ErrorCode::kDeviceError)) {
-    return present.error();
-  }
-  if (present.Is(ErrorCode::kCorruption) || present.Is(ErrorCode::kUnsupported)) {
-    return InvalidArgument(
-        fmt::format("holds what seems to be a varve store ({}); to overwrite it, add --force",
-                    present.error().message()));
-  }
-  return OkStatus();
-}
-
 Result<Superblock> FormatDevice(OpenedDevice& opened, const MkfsArguments& arguments) {
   Prng random = SeededByTheKernel();
   FormatStoreOptions options;
@@ -189,11 +157,8 @@ Status Mkfs(const MkfsArguments& arguments) {
     return opened.error();
   }
   if (!arguments.force) {
-    if (Status content = CheckContent(arguments.device); !content.ok()) {
+    if (Status content = CheckHoldsNothing(*opened.value(), {}); !content.ok()) {
       return content;
-    }
-    if (Status store = CheckNoStore(*opened.value()); !store.ok()) {
-      return store;
     }
   }
   const Result<Superblock> formatted = FormatDevice(*opened.value(), arguments);

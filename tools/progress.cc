@@ -21,13 +21,18 @@ constexpr uint64_t kRedrawNanos = kSecond / 10;
 constexpr uint64_t kLineNanos = 10 * kSecond;
 constexpr size_t kBarWidth = 30;
 
+std::string FormatAmount(uint64_t amount, ProgressUnit unit) {
+  return unit == ProgressUnit::kBytes ? FormatSize(amount) : std::to_string(amount);
+}
+
 }  // namespace
 
-Progress::Progress(std::string title, bool terminal, const Clock& clock, Write write)
+Progress::Progress(std::string title, bool terminal, const Clock& clock, Write write, ProgressUnit unit)
     : title_(std::move(title)),
       terminal_(terminal),
       clock_(clock),
       write_(std::move(write)),
+      unit_(unit),
       started_nanos_(clock.MonotonicNanos()),
       shown_nanos_(started_nanos_) {
 }
@@ -36,9 +41,10 @@ Progress::~Progress() {
   Finish();
 }
 
-Progress Progress::OnStandardError(std::string title, const Clock& clock) {
-  return Progress(std::move(title), isatty(STDERR_FILENO) == 1, clock,
-                  [](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); });
+Progress Progress::OnStandardError(std::string title, const Clock& clock, ProgressUnit unit) {
+  return Progress(
+      std::move(title), isatty(STDERR_FILENO) == 1, clock,
+      [](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }, unit);
 }
 
 void Progress::Update(uint64_t done, uint64_t total) {
@@ -53,8 +59,8 @@ void Progress::Update(uint64_t done, uint64_t total) {
       total == 0 ? 0.0 : std::min(1.0, static_cast<double>(done) / static_cast<double>(total));
   const double seconds = static_cast<double>(now - started_nanos_) / static_cast<double>(kSecond);
   const auto rate = static_cast<uint64_t>(static_cast<double>(done) / std::max(seconds, 0.001));
-  const std::string figures = fmt::format("{:3.0f}%  {} of {}  {}/s", share * 100, FormatSize(done),
-                                          FormatSize(total), FormatSize(rate));
+  const std::string figures = fmt::format("{:3.0f}%  {} of {}  {}/s", share * 100, FormatAmount(done, unit_),
+                                          FormatAmount(total, unit_), FormatAmount(rate, unit_));
   if (!terminal_) {
     write_(fmt::format("{}: {}\n", title_, figures));
     return;

@@ -23,7 +23,8 @@ LAYERS = [
     (10, "fs/ops"),
     (11, "fs/fuse"),
     (12, "tools"),
-    (13, "src"),
+    (13, "tools/bench"),
+    (14, "src"),
 ]
 
 LAYER_OF = {room: layer for layer, room in LAYERS}
@@ -38,7 +39,10 @@ RESTRICTED_HEADERS = [
     ("fuse3/", {"fs/fuse"}),
     ("fuse", {"fs/fuse"}),  # fuse.h, fuse_lowlevel.h, fuse_opt.h by their short names
     ("linux/fuse.h", {"fs/fuse"}),
-    ("CLI/", {"src", "tools"}),
+    ("rocksdb/", {"tools/bench"}),
+    ("leveldb/", {"tools/bench"}),
+    ("nlohmann/", {"tools", "tools/bench"}),
+    ("CLI/", {"src", "tools", "tools/bench"}),
 ]
 
 # Rooms whose code runs on executors it is given: no threads of its own.

@@ -1,0 +1,245 @@
+#include "tools/bench/bed.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <linux/fs.h>
+#include <sched.h>
+#include <spawn.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "engine/base/prng.h"
+#include "engine/base/units.h"
+#include "engine/space/superblock_store.h"
+#include "engine/store/format_store.h"
+#include "tools/device_content.h"
+#include "tools/device_store.h"
+
+extern char** environ;
+
+namespace varve {
+
+namespace {
+
+// Of varve stores and ext4 filesystems that this tool made: it may overwrite them without being told to.
+constexpr const char* kLabel = "varve-bench";
+constexpr const char* kMemoryFolder = "/dev/shm";
+
+Error Failure(std::string_view what, int number) {
+  return DeviceError(fmt::format("{}: {}", what, std::strerror(number)));
+}
+
+// Runs a program of the system quietly. Its messages go to standard error when it fails.
+Status RunProgram(std::vector<std::string> arguments) {
+  std::vector<char*> argv;
+  argv.reserve(arguments.size() + 1);
+  for (std::string& argument : arguments) {
+    argv.push_back(argument.data());
+  }
+  argv.push_back(nullptr);
+  pid_t child = -1;
+  if (const int failed = posix_spawnp(&child, argv[0], nullptr, nullptr, argv.data(), environ); failed != 0) {
+    return Unsupported(fmt::format("cannot run {}: {}", arguments[0], std::strerror(failed)));
+  }
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+    return DeviceError(fmt::format("{} failed", arguments[0]));
+  }
+  return OkStatus();
+}
+
+// A file without a name on the filesystem in memory; `path` names it through this process.
+Result<int> MakeMemoryFile(uint64_t bytes, std::string& path) {
+  const int file = open(kMemoryFolder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  if (file < 0) {
+    return Failure(kMemoryFolder, errno);
+  }
+  if (ftruncate(file, static_cast<off_t>(bytes)) != 0) {
+    const int failure = errno;
+    close(file);
+    return Failure(kMemoryFolder, failure);
+  }
+  path = fmt::format("/proc/self/fd/{}", file);
+  return file;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Bed>> Bed::Make(const BedOptions& options, bool for_peers) {
+  std::unique_ptr<Bed> bed(new Bed());
+  bed->device_ = options.device;
+  std::string file = options.device;
+  int memory_file = -1;
+  if (options.device.empty()) {
+    const Result<int> made = MakeMemoryFile(RoundDown(options.memory_bytes, kMiB), file);
+    if (!made.ok()) {
+      return made.error();
+    }
+    memory_file = *made;
+  }
+  struct stat place {};
+  if (stat(file.c_str(), &place) != 0) {
+    return Failure(file, errno);
+  }
+  if (!S_ISBLK(place.st_mode) && (for_peers || memory_file >= 0)) {
+    // The content is looked at through the file itself, before another name hides it.
+    if (memory_file < 0) {
+      if (Status unused = bed->CheckUnused(options.force); !unused.ok()) {
+        return unused.error();
+      }
+    }
+    Result<LoopDevice> loop = LoopDevice::Attach(file);
+    if (memory_file >= 0) {
+      close(memory_file);
+    }
+    if (!loop.ok()) {
+      return loop.error();
+    }
+    bed->loop_ = std::move(*loop);
+    bed->device_ = bed->loop_->path();
+  } else if (Status unused = bed->CheckUnused(options.force); !unused.ok()) {
+    return unused.error();
+  }
+  const Result<std::unique_ptr<OpenedDevice>> opened = OpenedDevice::Open(bed->device_, Access::kRead);
+  if (!opened.ok()) {
+    return opened.error();
+  }
+  bed->size_bytes_ = (*opened)->device().size_bytes();
+  bed->taken_ = true;
+  return bed;
+}
+
+Bed::~Bed() {
+  if (taken_) {
+    const Status cleared = Clear();
+    static_cast<void>(cleared);
+  }
+  if (!mount_point_.empty()) {
+    rmdir(mount_point_.c_str());
+  }
+}
+
+Status Bed::CheckUnused(bool force) {
+  const Result<std::unique_ptr<OpenedDevice>> opened = OpenedDevice::Open(device_, Access::kWrite);
+  if (!opened.ok()) {
+    return opened.error();
+  }
+  return force ? OkStatus() : CheckHoldsNothing(**opened, kLabel);
+}
+
+Status Bed::DiscardAll() {
+  struct stat place {};
+  if (stat(device_.c_str(), &place) != 0 || !S_ISBLK(place.st_mode)) {
+    return OkStatus();
+  }
+  const int descriptor = open(device_.c_str(), O_RDWR | O_EXCL | O_CLOEXEC);
+  if (descriptor < 0) {
+    return Failure(device_, errno);
+  }
+  // A device that cannot discard keeps its old bytes: formatting takes care of what matters of them.
+  std::array<uint64_t, 2> range = {0, size_bytes_};
+  ioctl(descriptor, BLKDISCARD, range.data());
+  close(descriptor);
+  return OkStatus();
+}
+
+Result<std::string> Bed::Prepare(const std::string& engine) {
+  if (Status cleared = Clear(); !cleared.ok()) {
+    return cleared.error();
+  }
+  if (engine == "varve") {
+    if (Status formatted = FormatVarve(); !formatted.ok()) {
+      return formatted.error();
+    }
+    return device_;
+  }
+  // Without lazy initialisation, whose writes would come in the middle of a measurement.
+  if (Status made = RunProgram(
+          {"mkfs.ext4", "-q", "-F", "-L", kLabel, "-E", "lazy_itable_init=0,lazy_journal_init=0", device_});
+      !made.ok()) {
+    return made.error();
+  }
+  if (Status mounted = Mount(); !mounted.ok()) {
+    return mounted.error();
+  }
+  const std::string folder = mount_point_ + "/" + engine;
+  if (mkdir(folder.c_str(), 0700) != 0) {
+    return Failure(folder, errno);
+  }
+  return folder;
+}
+
+Status Bed::FormatVarve() {
+  const Result<std::unique_ptr<OpenedDevice>> opened = OpenedDevice::Open(device_, Access::kWrite);
+  if (!opened.ok()) {
+    return opened.error();
+  }
+  OpenedDevice& on = **opened;
+  Prng random(on.clock().MonotonicNanos());
+  FormatStoreOptions options;
+  options.label = kLabel;
+  options.uuid = MakeUuid(random.Next(), random.Next());
+  return on.Run(FormatStore(on.device(), on.clock(), options)).status();
+}
+
+Status Bed::Mount() {
+  if (mount_point_.empty()) {
+    // The mount is this process's alone, and goes with it.
+    if (unshare(CLONE_NEWNS) != 0 || mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) {
+      return Failure("cannot mount privately", errno);
+    }
+    std::string pattern = "/tmp/varve-bench.XXXXXX";
+    if (mkdtemp(pattern.data()) == nullptr) {
+      return Failure(pattern, errno);
+    }
+    mount_point_ = pattern;
+  }
+  if (mount(device_.c_str(), mount_point_.c_str(), "ext4", MS_NOATIME, "discard") != 0) {
+    return Failure(fmt::format("cannot mount {}", device_), errno);
+  }
+  mounted_ = true;
+  return OkStatus();
+}
+
+Status Bed::Refresh() {
+  if (!mounted_) {
+    return OkStatus();
+  }
+  if (umount2(mount_point_.c_str(), 0) != 0) {
+    return Failure(mount_point_, errno);
+  }
+  mounted_ = false;
+  return Mount();
+}
+
+Status Bed::Clear() {
+  if (mounted_) {
+    if (umount2(mount_point_.c_str(), 0) != 0) {
+      return Failure(mount_point_, errno);
+    }
+    mounted_ = false;
+  }
+  return DiscardAll();
+}
+
+std::string Bed::device_number() const {
+  struct stat place {};
+  if (stat(device_.c_str(), &place) != 0 || !S_ISBLK(place.st_mode)) {
+    return {};
+  }
+  return fmt::format("{}:{}", major(place.st_rdev), minor(place.st_rdev));
+}
+
+}  // namespace varve

@@ -1,0 +1,37 @@
+// `varve bench`: rounds in which every engine runs the same phases on the same device, one after the other.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tools/bench/bed.h"
+#include "tools/bench/bench_options.h"
+
+namespace varve {
+
+struct BenchOptions {
+  BedOptions bed;
+  std::vector<std::string> engines = {"varve", "rocksdb", "leveldb"};
+  uint32_t rounds = 1;
+  RunOptions run;
+  // Memory of an engine's process with its page cache. 0: as DefaultMemoryLimit says.
+  uint64_t memory_limit_bytes = 0;
+  bool limit_memory = true;
+  uint64_t throttle_bytes_per_second = 0;
+  uint64_t throttle_operations_per_second = 0;
+  std::string json_file;  // empty: none
+  // For the JSON document: of varve, and what the person typed. Then the options for a worker.
+  std::string version;
+  std::string command_line;
+  std::vector<std::string> worker_arguments;
+};
+
+// What every engine is to get by with: its cache, the memtables that may exist at once, and room for the rest
+// of it.
+uint64_t DefaultMemoryLimit(const RunOptions& run);
+
+// Runs it, prints tables to standard output and writes the JSON document. The exit code.
+int RunBench(const BenchOptions& options);
+
+}  // namespace varve

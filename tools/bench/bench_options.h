@@ -1,0 +1,56 @@
+// What a person asks `varve bench` for. The command and its worker process read the same options.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/base/units.h"
+#include "engine/store/store.h"
+#include "tools/bench/generators.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
+
+namespace varve {
+
+// What a run of one engine does: the worker's part.
+struct RunOptions {
+  std::vector<std::string> workloads = {"fillrandom", "settle", "readrandom"};
+  uint64_t number = 1'000'000;
+  uint64_t operations = 0;  // of phases that do not fill; 0: number
+  uint64_t key_bytes = 16;
+  uint64_t value_bytes_min = 100;
+  uint64_t value_bytes_max = 100;
+  uint32_t threads = 1;
+  uint32_t depth = 1;  // requests in flight on each thread
+  Distribution distribution = Distribution::kUniform;
+  double zipf_constant = 0.99;
+  double delete_percent = 0;
+  uint32_t scan_length = 50;
+  uint64_t rate_limit = 0;  // operations a second over all threads; 0: none
+  uint64_t write_rate = 1000;
+  double duration_seconds = 0;  // 0: none
+  uint64_t seed = 1;
+  bool sync = false;
+
+  uint64_t cache_bytes = 256 * kMiB;
+  uint64_t memtable_bytes = 64 * kMiB;
+  uint64_t table_bytes = 64 * kMiB;
+  uint32_t level_ratio = 10;
+  uint64_t level1_bytes = 256 * kMiB;
+  uint32_t background_threads = 1;
+  Techniques techniques;
+
+  uint64_t operations_of_reads() const { return operations != 0 ? operations : number; }
+};
+
+// Adds the options of RunOptions to `command`. `options` must outlive it. Errors of values are CLI11's.
+void AddRunOptions(CLI::App& command, RunOptions& options);
+
+// The options that AddRunOptions added, as they were given to `command`, but for --workloads: arguments for a
+// worker.
+std::vector<std::string> GivenRunOptions(const CLI::App& command);
+
+}  // namespace varve

@@ -1,0 +1,146 @@
+#include "tools/bench/control_group.h"
+
+#include <fmt/core.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+namespace varve {
+
+namespace {
+
+bool Exists(const std::string& path) {
+  return access(path.c_str(), F_OK) == 0;
+}
+
+bool WriteTo(const std::string& path, const std::string& text) {
+  std::ofstream file(path);
+  file << text << std::flush;
+  return file.good();
+}
+
+// Version 1's throttles, in the root group: what the page cache writes later is nobody else's there.
+struct Version1Throttle {
+  const char* file;
+  bool counts_bytes;
+};
+constexpr Version1Throttle kVersion1Throttles[] = {
+    {"blkio.throttle.read_bps_device", true},
+    {"blkio.throttle.write_bps_device", true},
+    {"blkio.throttle.read_iops_device", false},
+    {"blkio.throttle.write_iops_device", false},
+};
+
+}  // namespace
+
+ControlGroup::ControlGroup(std::string root, const ControlLimits& limits) : root_(std::move(root)) {
+  const bool limits_device = limits.device_bytes_per_second != 0 || limits.device_operations_per_second != 0;
+  if (limits.memory_bytes == 0 && !limits_device) {
+    return;
+  }
+  if (Exists(root_ + "/cgroup.controllers")) {
+    LimitVersion2(limits);
+    return;
+  }
+  if (limits.memory_bytes != 0) {
+    LimitMemoryVersion1(limits);
+  }
+  if (limits_device) {
+    LimitDeviceVersion1(limits);
+  }
+}
+
+ControlGroup::~ControlGroup() {
+  for (const auto& [file, text] : undo_) {
+    WriteTo(file, text);
+  }
+  for (auto folder = made_.rbegin(); folder != made_.rend(); ++folder) {
+    rmdir(folder->c_str());
+  }
+}
+
+bool ControlGroup::MakeGroup(const std::string& folder) {
+  if (mkdir(folder.c_str(), 0755) != 0) {
+    problems_.push_back(
+        fmt::format("no limits: cannot make the control group {}: {}", folder, std::strerror(errno)));
+    return false;
+  }
+  made_.push_back(folder);
+  procs_files_.push_back(folder + "/cgroup.procs");
+  return true;
+}
+
+void ControlGroup::LimitVersion2(const ControlLimits& limits) {
+  // Enabling one that is enabled already changes nothing, and they stay enabled.
+  WriteTo(root_ + "/cgroup.subtree_control", "+memory");
+  WriteTo(root_ + "/cgroup.subtree_control", "+io");
+  const std::string folder = fmt::format("{}/varve-bench-{}", root_, getpid());
+  if (!MakeGroup(folder)) {
+    return;
+  }
+  if (limits.memory_bytes != 0) {
+    if (!WriteTo(folder + "/memory.max", std::to_string(limits.memory_bytes))) {
+      problems_.push_back("memory is not limited: this machine does not let memory.max be set");
+    }
+    WriteTo(folder + "/memory.swap.max", "0");
+    peak_file_ = folder + "/memory.peak";
+  }
+  const auto of = [](uint64_t limit) { return limit == 0 ? std::string("max") : std::to_string(limit); };
+  const std::string bytes = of(limits.device_bytes_per_second);
+  const std::string operations = of(limits.device_operations_per_second);
+  const bool throttled = bytes != "max" || operations != "max";
+  if (throttled &&
+      !WriteTo(folder + "/io.max", fmt::format("{} rbps={} wbps={} riops={} wiops={}", limits.device, bytes,
+                                               bytes, operations, operations))) {
+    problems_.push_back("the device is not throttled: this machine does not let io.max be set");
+  }
+}
+
+void ControlGroup::LimitMemoryVersion1(const ControlLimits& limits) {
+  const std::string folder = fmt::format("{}/memory/varve-bench-{}", root_, getpid());
+  if (!Exists(root_ + "/memory/memory.limit_in_bytes")) {
+    problems_.push_back("memory is not limited: no memory control group here");
+    return;
+  }
+  if (!MakeGroup(folder)) {
+    return;
+  }
+  if (!WriteTo(folder + "/memory.limit_in_bytes", std::to_string(limits.memory_bytes))) {
+    problems_.push_back("memory is not limited: this machine does not let memory.limit_in_bytes be set");
+  }
+  peak_file_ = folder + "/memory.max_usage_in_bytes";
+}
+
+void ControlGroup::LimitDeviceVersion1(const ControlLimits& limits) {
+  const std::string folder = root_ + "/blkio";
+  // The worker must be in the root group too, whatever group its parent is in.
+  procs_files_.push_back(folder + "/cgroup.procs");
+  for (const Version1Throttle& throttle : kVersion1Throttles) {
+    const uint64_t limit =
+        throttle.counts_bytes ? limits.device_bytes_per_second : limits.device_operations_per_second;
+    if (limit == 0) {
+      continue;
+    }
+    const std::string file = fmt::format("{}/{}", folder, throttle.file);
+    if (!WriteTo(file, fmt::format("{} {}", limits.device, limit))) {
+      problems_.push_back(fmt::format("the device is not throttled: cannot set {}", file));
+      procs_files_.pop_back();
+      return;
+    }
+    undo_.emplace_back(file, fmt::format("{} 0", limits.device));
+  }
+}
+
+std::optional<uint64_t> ControlGroup::PeakMemoryBytes() const {
+  std::ifstream file(peak_file_);
+  uint64_t bytes = 0;
+  if (peak_file_.empty() || !(file >> bytes)) {
+    return std::nullopt;
+  }
+  return bytes;
+}
+
+}  // namespace varve

@@ -1,0 +1,122 @@
+// A phase's figures as JSON.
+#include <nlohmann/json.hpp>
+
+#include "tools/bench/phase.h"
+
+namespace varve {
+
+namespace {
+
+using nlohmann::json;
+
+double Microseconds(uint64_t nanos) {
+  return static_cast<double>(nanos) / 1000;
+}
+
+json LatencyJson(const LatencyHistogram& histogram) {
+  return {{"count", histogram.count()},
+          {"mean", histogram.mean() / 1000},
+          {"p50", Microseconds(histogram.Quantile(0.5))},
+          {"p90", Microseconds(histogram.Quantile(0.9))},
+          {"p99", Microseconds(histogram.Quantile(0.99))},
+          {"p99.9", Microseconds(histogram.Quantile(0.999))},
+          {"p99.99", Microseconds(histogram.Quantile(0.9999))},
+          {"max", Microseconds(histogram.max())}};
+}
+
+json BucketsJson(const LatencyHistogram& histogram) {
+  json buckets = json::array();
+  for (const auto& [upper_nanos, count] : histogram.Buckets()) {
+    buckets.push_back({Microseconds(upper_nanos), count});
+  }
+  return buckets;
+}
+
+json SeriesJson(const PhaseFigures& figures) {
+  json series = json::array();
+  for (const PhaseFigures::Moment& moment : figures.series) {
+    series.push_back({{"seconds", moment.seconds},
+                      {"operations", moment.operations},
+                      {"cache_hits", moment.cache.hits},
+                      {"cache_misses", moment.cache.misses},
+                      {"device_read_bytes", moment.device.read_bytes},
+                      {"device_written_bytes", moment.device.written_bytes}});
+  }
+  return series;
+}
+
+json LevelsJson(const EngineStatistics& engine) {
+  json levels = json::array();
+  for (const EngineStatistics::Level& level : engine.levels) {
+    json shown = {{"level", level.level}, {"bytes", level.bytes}};
+    if (level.written_bytes.has_value()) {
+      shown["read_bytes"] = level.read_bytes.value_or(0);
+      shown["written_bytes"] = *level.written_bytes;
+    }
+    levels.push_back(std::move(shown));
+  }
+  return levels;
+}
+
+json Ratio(uint64_t part, uint64_t whole) {
+  return whole == 0 ? json() : json(static_cast<double>(part) / static_cast<double>(whole));
+}
+
+}  // namespace
+
+nlohmann::json ToJson(const PhaseFigures& figures) {
+  const DeviceCounters& device = figures.device;
+  json phase = {
+      {"name", figures.name},
+      {"seconds", figures.seconds},
+      {"operations", figures.operations},
+      {"found", figures.found},
+      {"operations_per_second",
+       figures.seconds == 0 ? 0 : static_cast<double>(figures.operations) / figures.seconds},
+      {"user_bytes", figures.written_user_bytes},
+      {"user_read_bytes", figures.read_user_bytes},
+      {"device",
+       {{"read_bytes", device.read_bytes},
+        {"written_bytes", device.written_bytes},
+        {"reads", device.reads},
+        {"writes", device.writes}}},
+      {"write_amplification", Ratio(device.written_bytes, figures.written_user_bytes)},
+      {"read_write_amplification",
+       Ratio(device.read_bytes + device.written_bytes, figures.written_user_bytes)},
+      {"read_amplification", Ratio(device.read_bytes, figures.read_user_bytes)},
+      {"device_reads_per_found", Ratio(device.reads, figures.found)},
+      {"cache", {{"hits", figures.cache.hits}, {"misses", figures.cache.misses}}},
+      {"cache_hit_ratio", Ratio(figures.cache.hits, figures.cache.hits + figures.cache.misses)},
+      {"compactions", figures.engine.compactions},
+      {"cpu_seconds", figures.cpu_seconds},
+      {"peak_memory_bytes", figures.peak_memory_bytes},
+      {"series", SeriesJson(figures)},
+      {"levels", LevelsJson(figures.engine)},
+  };
+  if (figures.scanned_entries != 0) {
+    phase["scanned_entries"] = figures.scanned_entries;
+  }
+  if (figures.engine.space_bytes.has_value()) {
+    phase["space_bytes"] = *figures.engine.space_bytes;
+  }
+  if (figures.engine.stall_seconds.has_value()) {
+    phase["stall_seconds"] = *figures.engine.stall_seconds;
+  }
+  if (figures.latency.count() != 0) {
+    phase["latency_us"] = LatencyJson(figures.latency);
+    phase["latency_histogram"] = BucketsJson(figures.latency);
+    for (size_t kind = 0; kind < kOperationKinds; ++kind) {
+      const LatencyHistogram& of = figures.latency_by_kind[kind];
+      if (of.count() != 0 && of.count() != figures.latency.count()) {
+        phase["latency_us_by_kind"][std::string(OperationKindName(static_cast<OperationKind>(kind)))] =
+            LatencyJson(of);
+      }
+    }
+  }
+  if (figures.writer_latency.count() != 0) {
+    phase["writer_latency_us"] = LatencyJson(figures.writer_latency);
+  }
+  return phase;
+}
+
+}  // namespace varve

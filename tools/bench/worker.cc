@@ -1,0 +1,218 @@
+#include "tools/bench/worker.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "tools/bench/engine.h"
+#include "tools/bench/phase.h"
+#include "tools/bench/workload.h"
+#include "tools/report.h"
+
+namespace varve {
+
+namespace {
+
+void Tell(const nlohmann::json& message) {
+  const std::string line = message.dump() + "\n";
+  std::fwrite(line.data(), 1, line.size(), stdout);
+  std::fflush(stdout);
+}
+
+std::unique_ptr<Engine> MakeEngine(const WorkerOptions& worker, const RunOptions& run, const Clock& clock) {
+  EngineSettings settings;
+  settings.place = worker.place;
+  settings.memtable_bytes = run.memtable_bytes;
+  settings.cache_bytes = run.cache_bytes;
+  settings.table_bytes = run.table_bytes;
+  settings.level_ratio = run.level_ratio;
+  settings.level1_bytes = run.level1_bytes;
+  settings.background_threads = run.background_threads;
+  settings.sync = run.sync;
+  settings.techniques = run.techniques;
+  if (worker.engine == "rocksdb") {
+    return MakeRocksdbEngine(settings);
+  }
+  if (worker.engine == "leveldb") {
+    return MakeLeveldbEngine(settings);
+  }
+  return worker.engine == "varve" ? MakeVarveEngine(settings, clock) : nullptr;
+}
+
+class Run {
+ public:
+  Run(const WorkerOptions& worker, const RunOptions& options, Engine& engine, Lanes& lanes,
+      const Clock& clock)
+      : worker_(worker),
+        options_(options),
+        engine_(engine),
+        lanes_(lanes),
+        clock_(clock),
+        records_(worker.records) {}
+
+  Status Open() {
+    const uint64_t begin = clock_.MonotonicNanos();
+    if (Status opened = engine_.Open(); !opened.ok()) {
+      return opened;
+    }
+    Tell({{"notes", engine_.notes()}});
+    if (worker_.recovers) {
+      PhaseFigures figures;
+      figures.name = "crash";
+      TellOpening(begin, figures);
+    }
+    return OkStatus();
+  }
+
+  Status Do(const Workload& workload, uint64_t number_of_phase) {
+    Tell({{"progress", {workload.name, 0, 1}}});
+    PhaseFigures figures;
+    figures.name = workload.name;
+    switch (workload.kind) {
+      case PhaseKind::kMix:
+        return DoMix(workload, number_of_phase, figures);
+      case PhaseKind::kSettle:
+        return DoSettle(figures);
+      case PhaseKind::kReopen:
+        return DoReopen(figures);
+      case PhaseKind::kCrash:
+        return DoCrash();
+    }
+    return OkStatus();
+  }
+
+ private:
+  Status DoMix(const Workload& workload, uint64_t number_of_phase, PhaseFigures& figures) {
+    if (workload.fills) {
+      records_ = workload.order == KeyOrder::kSequential ? 0 : std::max(records_.load(), options_.number);
+    } else if (records_ == 0) {
+      return InvalidArgument(fmt::format("{} needs records: put a fill before it", workload.name));
+    }
+    const ReportProgress report = [&](uint64_t done, uint64_t total) {
+      Tell({{"progress", {workload.name, done, total}}});
+    };
+    PhaseMeter meter(engine_, clock_, worker_.device_stat_path);
+    const Status status = RunMix(workload, options_, engine_, lanes_, clock_, records_,
+                                 options_.seed + number_of_phase * 104'729, meter, report, figures);
+    meter.Finish(figures, false);
+    if (status.ok()) {
+      Tell({{"phase", ToJson(figures)}});
+    }
+    return status;
+  }
+
+  Status DoSettle(PhaseFigures& figures) {
+    PhaseMeter meter(engine_, clock_, worker_.device_stat_path);
+    const Status settled = engine_.Settle();
+    meter.Finish(figures, worker_.engine == "leveldb");
+    if (settled.ok()) {
+      Tell({{"phase", ToJson(figures)}});
+    }
+    return settled;
+  }
+
+  Status DoReopen(PhaseFigures& figures) {
+    if (Status closed = engine_.Close(); !closed.ok()) {
+      return closed;
+    }
+    const uint64_t begin = clock_.MonotonicNanos();
+    const Status opened = engine_.Open();
+    if (opened.ok()) {
+      TellOpening(begin, figures);
+    }
+    return opened;
+  }
+
+  void TellOpening(uint64_t begin_nanos, PhaseFigures& figures) {
+    const uint64_t nanos = clock_.MonotonicNanos() - begin_nanos;
+    figures.seconds = static_cast<double>(nanos) / 1e9;
+    figures.operations = 1;
+    figures.latency.Add(nanos);
+    figures.engine.space_bytes = engine_.statistics().space_bytes;
+    Tell({{"phase", ToJson(figures)}});
+  }
+
+  // Everything before is in tables; then half a memtable of records is in the log alone.
+  Status DoCrash() {
+    if (Status settled = engine_.Settle(); !settled.ok()) {
+      return settled;
+    }
+    const uint64_t record_bytes =
+        options_.key_bytes + (options_.value_bytes_min + options_.value_bytes_max) / 2;
+    RunOptions half = options_;
+    half.number = std::max<uint64_t>(1, options_.memtable_bytes / 2 / record_bytes);
+    records_ = std::max(records_.load(), half.number);
+    PhaseMeter meter(engine_, clock_, worker_.device_stat_path);
+    PhaseFigures figures;
+    const Status filled = RunMix(
+        *FindWorkload("overwrite"), half, engine_, lanes_, clock_, records_, options_.seed + 15'485'863,
+        meter, [](uint64_t, uint64_t) {}, figures);
+    if (!filled.ok()) {
+      return filled;
+    }
+    if (Status synced = engine_.SyncLog(); !synced.ok()) {
+      return synced;
+    }
+    Tell({{"crash", true}, {"records", records_.load()}});
+    kill(getpid(), SIGKILL);
+    return OkStatus();
+  }
+
+  const WorkerOptions& worker_;
+  const RunOptions& options_;
+  Engine& engine_;
+  Lanes& lanes_;
+  const Clock& clock_;
+  std::atomic<uint64_t> records_;
+};
+
+Status RunPhases(const WorkerOptions& worker, const RunOptions& options) {
+  for (const std::string& group : worker.control_groups) {
+    std::ofstream procs(group);
+    procs << getpid() << std::flush;
+    if (!procs) {
+      return InvalidArgument(fmt::format("cannot join {}", group));
+    }
+  }
+  const SystemClock clock;
+  const Result<std::unique_ptr<Lanes>> lanes = Lanes::Start(options.threads, clock);
+  if (!lanes.ok()) {
+    return lanes.error();
+  }
+  const std::unique_ptr<Engine> engine = MakeEngine(worker, options, clock);
+  if (engine == nullptr) {
+    return Unsupported(fmt::format("built without {}", worker.engine));
+  }
+  Run run(worker, options, *engine, **lanes, clock);
+  if (Status opened = run.Open(); !opened.ok()) {
+    return opened;
+  }
+  uint64_t number_of_phase = 0;
+  for (const std::string& name : options.workloads) {
+    if (Status done = run.Do(*FindWorkload(name), ++number_of_phase); !done.ok()) {
+      return done;
+    }
+  }
+  return engine->Close();
+}
+
+}  // namespace
+
+int RunWorker(const WorkerOptions& worker, const RunOptions& run) {
+  const Status status = RunPhases(worker, run);
+  if (!status.ok()) {
+    Tell({{"error", status.error().message()}});
+    return kExitFailure;
+  }
+  return kExitOk;
+}
+
+}  // namespace varve

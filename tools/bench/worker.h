@@ -1,0 +1,31 @@
+// The worker: one engine, opened in a process of its own, does the phases of a run. What it finds it prints
+// to standard output, one JSON object a line:
+//   {"notes":[text]}                          once, when the engine is open
+//   {"progress":[phase,done,total]}           now and then
+//   {"phase":{...}}                           after each phase: ToJson of tools/bench/phase.h
+//   {"crash":true,"records":n}                it is about to kill itself, as the phase `crash` asks
+//   {"error":text}                            and ends
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "tools/bench/bench_options.h"
+
+namespace varve {
+
+struct WorkerOptions {
+  std::string engine;
+  std::string place;             // EngineSettings::place
+  std::string device_stat_path;  // empty: the device is not counted
+  // Control groups to join before anything is allocated: paths of cgroup.procs files.
+  std::vector<std::string> control_groups;
+  // After a crash: records that exist; the opening is timed as the phase `crash`.
+  bool recovers = false;
+  uint64_t records = 0;
+};
+
+// The exit code. Blocks; only one a process.
+int RunWorker(const WorkerOptions& worker, const RunOptions& run);
+
+}  // namespace varve
