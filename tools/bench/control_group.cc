@@ -5,12 +5,17 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <fstream>
+#include <thread>
 
 namespace varve {
 
 namespace {
+
+constexpr int kRemovalAttempts = 100;
+constexpr auto kRemovalPause = std::chrono::milliseconds(10);
 
 bool Exists(const std::string& path) {
   return access(path.c_str(), F_OK) == 0;
@@ -57,8 +62,12 @@ ControlGroup::~ControlGroup() {
   for (const auto& [file, text] : undo_) {
     WriteTo(file, text);
   }
-  for (auto folder = made_.rbegin(); folder != made_.rend(); ++folder) {
-    rmdir(folder->c_str());
+  for (const std::string& folder : made_) {
+    // A group is busy for a moment after its last process has been waited for.
+    for (int attempt = 0; attempt < kRemovalAttempts && rmdir(folder.c_str()) != 0 && errno == EBUSY;
+         ++attempt) {
+      std::this_thread::sleep_for(kRemovalPause);
+    }
   }
 }
 

@@ -1,0 +1,91 @@
+#!/bin/bash
+# Every workload, small, on an image file as any user; beside the peers on a loop device where root may make one.
+# Prints TAP. Usage: bench_runs_test.sh VARVE
+set -uo pipefail
+
+varve=$(realpath "$1")
+# In the build folder: O_DIRECT does not work on every /tmp.
+scratch=$(mktemp -d -p "$PWD" bench.XXXXXX)
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch" || exit 1
+
+number=0
+claim() {
+  local name=$1
+  shift
+  number=$((number + 1))
+  if "$@" >claim.out 2>&1; then
+    echo "ok $number $name"
+  else
+    echo "not ok $number $name"
+    { echo "# $name: $*"; head -n 30 claim.out; } >&2
+  fi
+}
+skip() {
+  number=$((number + 1))
+  echo "ok $number $1 # SKIP $2"
+}
+bench() { timeout 100 "$varve" bench "$@"; }
+# json FILE EXPRESSION: true in Python, where `runs` is what the file has and `phase(engine, name)` one of its phases.
+json() {
+  python3 - "$1" "$2" <<'PYTHON'
+import json, sys
+document = json.load(open(sys.argv[1]))
+runs = document["runs"]
+def phases(engine): return [p for run in runs if run["engine"] == engine for p in run["phases"]]
+def phase(engine, name): return next(p for p in phases(engine) if p["name"] == name)
+value = eval(sys.argv[2])
+print(value)
+sys.exit(0 if value else 1)
+PYTHON
+}
+
+small=(--number 5000 --memtable 1M --table-size 1M --level1 4M --cache 1M --value-size 100-300)
+workloads=fillseq,fillrandom,overwrite,settle,readrandom,readmissing,readhot,seekrandom,scan
+workloads+=,ycsb-a,ycsb-b,ycsb-c,ycsb-d,ycsb-e,ycsb-f,update-latest,update-zipf,rangehot,reopen,crash,readrandom
+truncate -s 512M image
+
+claim "every workload runs on varve" \
+  bench --device image --engines varve "${small[@]}" --workloads $workloads --deletes 5 --json all.json
+claim "each has its phase, in order" json all.json \
+  "[p['name'] for p in phases('varve')] == '$workloads'.split(',')"
+claim "after fillseq every key is found; deletes take some away" json all.json \
+  "4000 < phase('varve', 'readrandom')['found'] < 5000"
+claim "no missing key is found" json all.json "phase('varve', 'readmissing')['found'] == 0"
+claim "each seek of 50 reads 50 entries, but for the last ones" json all.json \
+  "240000 < phase('varve', 'scan')['scanned_entries'] <= 250000"
+claim "a run with a crash" bench --device image --engines varve "${small[@]}" --workloads fillseq,crash,readrandom --json crash.json
+claim "has every key afterwards" json crash.json "phase('varve', 'readrandom')['found'] == 5000"
+
+claim "an image that this tool used is taken again" bench --device image --engines varve "${small[@]}" --workloads fillseq
+"$varve" mkfs --force image >/dev/null
+claim "a store that somebody made is refused" sh -c \
+  "! '$varve' bench --device image --engines varve --number 10 2>err && grep -q 'holds a varve store' err"
+claim "and taken with --force" bench --device image --force --engines varve "${small[@]}" --workloads fillseq
+
+claim "two threads with four requests each, for a second at a given rate" bench --device image --engines varve "${small[@]}" \
+  --threads 2 --depth 4 --duration 1 --rate-limit 2000 --operations 1000000 --workloads fillrandom,readrandom --json rate.json
+claim "keep the rate and the time" json rate.json \
+  "1000 < phase('varve', 'readrandom')['operations'] <= 2100 and 0.9 < phase('varve', 'readrandom')['seconds'] < 3"
+claim "synced writes run" bench --device image --engines varve --number 200 --sync --workloads fillrandom
+claim "an unknown workload is refused" sh -c "! '$varve' bench --device image --workloads fillbackwards"
+
+if [ "$(id -u)" -eq 0 ] && [ -e /dev/loop-control ] && command -v mkfs.ext4 >/dev/null; then
+  bench --memory 512M "${small[@]}" --rounds 2 --workloads fillrandom,settle,readrandom,crash,readrandom \
+    --json peers.json >peers.out 2>peers.err
+  if grep -q 'built without' peers.err; then
+    skip "peers run in turn" "built without them"
+  elif grep -q 'cannot make loop devices\|cannot attach\|cannot mount' peers.err; then
+    skip "peers run in turn" "no loop devices or mounts here"
+  else
+    claim "peers run in turn" json peers.json \
+      "[r['engine'] for r in runs] == ['varve', 'rocksdb', 'leveldb'] * 2 and not any('error' in r for r in runs)"
+    claim "all find the same keys" json peers.json "len({phase(r['engine'], 'readrandom')['found'] for r in runs}) == 1"
+    claim "all wrote to the device" json peers.json \
+      "all(phase(r['engine'], 'fillrandom')['write_amplification'] > 0.5 for r in runs)"
+    claim "and nothing of it is left" sh -c "! grep -q varve-bench /proc/mounts"
+  fi
+else
+  skip "peers run in turn" "needs root, loop devices and mkfs.ext4"
+fi
+echo "1..$number"
