@@ -79,6 +79,7 @@ Task<Status> Scheduler::Flush(HeldMemtable& held) {
     co_return output.error();
   }
   environment_.statistics.of(CompactionKind::kFlush).written_bytes += output->statistics.written_bytes;
+  environment_.statistics.by_level[0].written_bytes += output->statistics.written_bytes;
 
   VersionEdit& edit = output->edit;
   edit.last_sequence = held.last_sequence;
@@ -164,6 +165,9 @@ Task<Status> Scheduler::Compact(const CompactionPlan& plan) {
   StoreStatistics::OfKind& counters = environment_.statistics.of(CompactionKind::kTableMerge);
   counters.read_bytes += output->statistics.read_bytes;
   counters.written_bytes += output->statistics.written_bytes;
+  StoreStatistics::OfLevel& level = environment_.statistics.by_level[plan.output_level];
+  level.read_bytes += output->statistics.read_bytes;
+  level.written_bytes += output->statistics.written_bytes;
   co_return co_await InstallOutput(std::move(*output));
 }
 

@@ -107,7 +107,8 @@ void WriteDevice(JsonWriter& json, const IoCounters& counters, uint64_t user_byt
   json.End();
 }
 
-void WriteLevels(JsonWriter& json, const Version& version, const TreeConfig& config) {
+void WriteLevels(JsonWriter& json, const Version& version, const TreeConfig& config,
+                 const StoreStatistics& statistics) {
   json.BeginList("levels");
   for (uint32_t level = 0; level <= version.last_level(); level++) {
     const TableTotals totals = version.totals(level);
@@ -119,6 +120,8 @@ void WriteLevels(JsonWriter& json, const Version& version, const TreeConfig& con
     json.Number("entries", totals.entries);
     json.Number("tombstones", totals.tombstones);
     json.Real("score", LevelScore(version, config, level));
+    json.Number("read_bytes", statistics.by_level[level].read_bytes);
+    json.Number("written_bytes", statistics.by_level[level].written_bytes);
     json.End();
   }
   json.EndList();
@@ -247,7 +250,7 @@ std::string StoreImpl::StatisticsJson() const {
   WriteOperations(json, statistics_);
   WriteDevice(json, environment_.device.counters(), user_bytes);
   WriteCompactions(json, statistics_);
-  WriteLevels(json, *version, shape_.tree);
+  WriteLevels(json, *version, shape_.tree, statistics_);
   WriteCache(json, cache_.statistics());
   WriteSpace(json, allocator_->numbers());
   const Memtables::Fill fill = memtables_->fill();

@@ -10,6 +10,7 @@
 
 #include "engine/base/histogram.h"
 #include "engine/base/thread_shard.h"
+#include "engine/version/version.h"
 
 namespace varve {
 
@@ -57,6 +58,11 @@ struct StoreStatistics {
   };
   std::array<OfKind, kCompactionKinds> by_kind;
   OfKind& of(CompactionKind kind) { return by_kind[static_cast<size_t>(kind)]; }
+  // Bytes that flushes and merges moved, by the level that took their output.
+  struct OfLevel {
+    std::atomic<uint64_t> read_bytes{0}, written_bytes{0};
+  };
+  std::array<OfLevel, kLevels> by_level;
 
   std::atomic<uint64_t> reclaimed_bytes{0};
 };

@@ -3,10 +3,11 @@
 // engine/base.
 //
 // Threads: every call may be made by code that an executor runs, on any of them, concurrently, unless it says
-// otherwise. Calls that return a Task may wait for the device; the Try… calls never wait, and are the hit
-// path. Limits: kKeyBytesMax, kValueBytesMax, kBatchBytesMax; beyond them kInvalidArgument. Errors of reads:
-// kCorruption, kDeviceError. Errors of writes: kNoSpace (the users' share of the device is full: only batches
-// that free space are taken), kReadOnly (opened so, or after a failed WAL or manifest write),
+// otherwise. What a write begins (the log's) may end later on the same executor: whoever writes runs until
+// the store is closed. Calls that return a Task may wait for the device; the Try… calls never wait, and are
+// the hit path. Limits: kKeyBytesMax, kValueBytesMax, kBatchBytesMax; beyond them kInvalidArgument. Errors of
+// reads: kCorruption, kDeviceError. Errors of writes: kNoSpace (the users' share of the device is full: only
+// batches that free space are taken), kReadOnly (opened so, or after a failed WAL or manifest write),
 // kInvalidArgument.
 #pragma once
 

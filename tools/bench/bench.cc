@@ -67,6 +67,7 @@ json OptionsJson(const BenchOptions& options, const Bed& bed, uint64_t memory_li
           {"zipf_constant", run.zipf_constant},
           {"seed", run.seed},
           {"sync", run.sync},
+          {"log_interval_seconds", run.log_interval_seconds},
           {"cache_bytes", run.cache_bytes},
           {"memtable_bytes", run.memtable_bytes},
           {"table_bytes", run.table_bytes},

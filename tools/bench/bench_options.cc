@@ -131,6 +131,11 @@ void AddWorkloadOptions(CLI::App& command, RunOptions& options) {
   command.add_option("--duration", options.duration_seconds,
                      "End phases that do not fill after so many seconds");
   command.add_option("--seed", options.seed, "Of all random draws")->capture_default_str();
+  command
+      .add_option(
+          "--log-interval", options.log_interval_seconds,
+          "Seconds after which every engine makes its log durable (default: varve 1, the others never)")
+      ->check(CLI::Range(0.001, 300.0));
   command.add_flag("--sync", options.sync, "Each write is durable before its call ends");
 }
 

@@ -34,6 +34,7 @@ struct RunOptions {
   double duration_seconds = 0;  // 0: none
   uint64_t seed = 1;
   bool sync = false;
+  double log_interval_seconds = 0;  // 0: each engine's own way
 
   uint64_t cache_bytes = 256 * kMiB;
   uint64_t memtable_bytes = 64 * kMiB;

@@ -27,9 +27,11 @@ struct EngineSettings {
   uint32_t level_ratio = 0;
   uint64_t level1_bytes = 0;
   uint32_t background_threads = 1;
-  // Every write is durable before its call ends. Otherwise varve writes its log each commit interval, and
-  // the others hand theirs to the kernel at each write.
+  // Every write is durable before its call ends. Otherwise varve makes its log durable each second, and the
+  // others hand theirs to the kernel at each write.
   bool sync = false;
+  // How often all of them make their logs durable; 0: as above.
+  uint64_t log_interval_nanos = 0;
   Techniques techniques;
 };
 

@@ -153,7 +153,7 @@ PhaseFigures::Moment PhaseMeter::Now(uint64_t operations) {
 void PhaseMeter::Finish(PhaseFigures& figures, bool engine_was_reopened) {
   if (engine_was_reopened) {
     begin_cache_ = {};
-    begin_engine_ = {};
+    begin_engine_.levels.clear();
   }
   const PhaseFigures::Moment end = Now(figures.operations);
   figures.seconds = end.seconds;

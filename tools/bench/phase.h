@@ -57,7 +57,8 @@ class PhaseMeter {
   void Begin();
   // A point of the series.
   PhaseFigures::Moment Now(uint64_t operations);
-  // Fills everything but what users measured. `engine_was_reopened`: its counts began anew in the phase.
+  // Fills everything but what users measured. `engine_was_reopened`: its counts of cache
+  // and levels began anew in the phase.
   void Finish(PhaseFigures& figures, bool engine_was_reopened);
 
  private:

@@ -21,6 +21,7 @@
 #include "engine/base/units.h"
 #include "tools/bench/engine.h"
 #include "tools/bench/folder_space.h"
+#include "tools/bench/periodic.h"
 
 namespace varve {
 
@@ -175,6 +176,11 @@ class RocksdbEngine final : public Engine {
     rocksdb::DB* db = nullptr;
     const rocksdb::Status opened = rocksdb::DB::Open(MakeOptions(), settings_.place, &db);
     db_.reset(db);
+    if (opened.ok()) {
+      // An error stays with the engine, and the next write tells it.
+      log_syncs_ = std::make_unique<Periodic>(settings_.log_interval_nanos,
+                                              [db] { db->SyncWAL().PermitUncheckedError(); });
+    }
     return ToStatus(opened);
   }
 
@@ -195,6 +201,7 @@ class RocksdbEngine final : public Engine {
 
   Status Close() override {
     Status closed;
+    log_syncs_.reset();
     if (db_ != nullptr) {
       // A clean close leaves nothing to replay, as varve's does.
       closed = ToStatus(db_->Flush(rocksdb::FlushOptions()));
@@ -296,6 +303,7 @@ class RocksdbEngine final : public Engine {
   BlockReads block_reads_;
   std::shared_ptr<JobCounter> jobs_;
   std::unique_ptr<rocksdb::DB> db_;
+  std::unique_ptr<Periodic> log_syncs_;
 };
 
 }  // namespace

@@ -131,6 +131,9 @@ class VarveEngine final : public Engine {
     options.level_ratio = settings_.level_ratio;
     options.level1_bytes = settings_.level1_bytes;
     options.techniques = settings_.techniques;
+    if (settings_.log_interval_nanos != 0) {
+      options.commit_interval_nanos = settings_.log_interval_nanos;
+    }
     Result<std::unique_ptr<Store>> store = CallOn(first(), OpenStore(environment, options));
     if (!store.ok()) {
       return store.error();

@@ -37,6 +37,7 @@ std::unique_ptr<Engine> MakeEngine(const WorkerOptions& worker, const RunOptions
   settings.level1_bytes = run.level1_bytes;
   settings.background_threads = run.background_threads;
   settings.sync = run.sync;
+  settings.log_interval_nanos = static_cast<uint64_t>(run.log_interval_seconds * 1e9);
   settings.techniques = run.techniques;
   if (worker.engine == "rocksdb") {
     return MakeRocksdbEngine(settings);
