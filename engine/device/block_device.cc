@@ -55,6 +55,9 @@ Task<Status> BlockDevice::Write(DeviceOffset offset, std::span<const std::byte> 
   Status status = CheckRange(offset, from.size(), from.data());
   if (status.ok()) {
     status = co_await DoWrite(offset, from, persistence);
+    if (!status.ok() && persistence == Persistence::kDurable) {
+      flush_failed_.store(true);
+    }
   }
   if (status.ok()) {
     IoCounters::OfPurpose& counters = counters_.of(purpose);
@@ -66,6 +69,11 @@ Task<Status> BlockDevice::Write(DeviceOffset offset, std::span<const std::byte> 
 
 Task<Status> BlockDevice::Flush(IoPurpose purpose) {
   Status status = co_await DoFlush();
+  if (!status.ok()) {
+    flush_failed_.store(true);
+  } else if (flush_failed_.load()) {
+    status = DeviceError(name_ + ": an earlier flush failed: what was cached then may be lost");
+  }
   if (status.ok()) {
     counters_.of(purpose).flushes.fetch_add(1, std::memory_order_relaxed);
   }

@@ -68,7 +68,9 @@ class BlockDevice {
   Task<Status> Read(DeviceOffset offset, std::span<std::byte> into, IoPurpose purpose);
   Task<Status> Write(DeviceOffset offset, std::span<const std::byte> from, IoPurpose purpose,
                      Persistence persistence = Persistence::kCached);
-  // Makes every write that completed before this call durable.
+  // Makes every write that completed before this call durable. Once a flush or a durable write has failed,
+  // every flush that ends later fails too: what was in the device's cache may be gone, whoever wrote it, and
+  // a flush that succeeds afterwards would not bring it back.
   Task<Status> Flush(IoPurpose purpose);
   // The range's content becomes undefined; completes before the space may be written again. A device that
   // cannot discard answers success.
@@ -97,6 +99,8 @@ class BlockDevice {
                                Persistence persistence) = 0;
   virtual Task<Status> DoFlush() = 0;
   virtual Task<Status> DoDiscard(DeviceOffset offset, uint64_t bytes) = 0;
+  // For fakes that stand for the device of a later process: as if it was opened anew.
+  void ForgetFailedFlush() { flush_failed_.store(false); }
 
  private:
   Status CheckRange(DeviceOffset offset, uint64_t bytes, const void* memory) const;
@@ -105,6 +109,7 @@ class BlockDevice {
   uint64_t size_bytes_;
   uint32_t sector_bytes_;
   IoCounters counters_;
+  std::atomic<bool> flush_failed_{false};
 };
 
 }  // namespace varve

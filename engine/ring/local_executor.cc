@@ -7,8 +7,8 @@
 
 namespace varve {
 
-LocalExecutor::LocalExecutor(const Clock& clock, AdvanceClock advance_clock)
-    : clock_(clock), advance_clock_(std::move(advance_clock)) {
+LocalExecutor::LocalExecutor(const Clock& clock, AdvanceClock advance_clock, Choose choose)
+    : clock_(clock), advance_clock_(std::move(advance_clock)), choose_(std::move(choose)) {
 }
 
 LocalExecutor::~LocalExecutor() {
@@ -39,8 +39,9 @@ void LocalExecutor::Collect() {
   }
 }
 
-void LocalExecutor::ResumeFirst() {
-  ready_.TakeFirst().coroutine.resume();
+void LocalExecutor::ResumeNext() {
+  PostedWork& next = choose_ ? ready_.TakeBehind(choose_(ready_.Count())) : ready_.TakeFirst();
+  next.coroutine.resume();
 }
 
 void LocalExecutor::RunUntil(const bool& done) {
@@ -49,10 +50,11 @@ void LocalExecutor::RunUntil(const bool& done) {
   while (!done) {
     Collect();
     if (!ready_.empty()) {
-      ResumeFirst();
+      ResumeNext();
     } else if (advance_clock_ && !timers_.empty()) {
       advance_clock_(timers_.next_due_nanos());
     } else {
+      Check(!choose_ || !timers_.empty(), "nothing is left to run, and the task has not ended");
       Sleep();
     }
   }
@@ -63,7 +65,7 @@ void LocalExecutor::RunReady() {
   Check(CurrentOrNull() == nullptr, "an executor was run inside another one");
   SetCurrent(this);
   for (Collect(); !ready_.empty(); Collect()) {
-    ResumeFirst();
+    ResumeNext();
   }
   SetCurrent(nullptr);
 }

@@ -20,9 +20,13 @@ class LocalExecutor final : public Executor {
   // Called instead of sleeping when nothing is left to run before `due_nanos`: a simulation moves its clock
   // there.
   using AdvanceClock = std::function<void(uint64_t due_nanos)>;
+  // Answers which of `ready` coroutines is resumed next (a number below `ready`). A simulation draws it: code
+  // that is right with every order is right on executors that race. Without it the order is that of Post().
+  using Choose = std::function<size_t(size_t ready)>;
 
-  // `clock` must outlive this.
-  explicit LocalExecutor(const Clock& clock, AdvanceClock advance_clock = nullptr);
+  // `clock` must outlive this. With `choose`, nothing may be posted from other threads; that nothing is left
+  // to run, not even a timer, while a task has not ended is then a failed check instead of a wait.
+  explicit LocalExecutor(const Clock& clock, AdvanceClock advance_clock = nullptr, Choose choose = nullptr);
   // A Post() whose work was resumed may still be running: waits for its end. Later ones are not allowed.
   ~LocalExecutor() override;
 
@@ -44,11 +48,12 @@ class LocalExecutor final : public Executor {
 
  private:
   void Collect();
-  void ResumeFirst();
+  void ResumeNext();
   void Sleep();
 
   const Clock& clock_;
   const AdvanceClock advance_clock_;
+  const Choose choose_;
   Mailbox mailbox_;
   WorkQueue ready_;
   TimerHeap timers_;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 #include "engine/ring/executor.h"
@@ -22,6 +23,30 @@ class WorkQueue {
   PostedWork& TakeFirst() {
     PostedWork& work = *first_;
     first_ = work.next;
+    return work;
+  }
+  // Costs a walk over all.
+  size_t Count() const {
+    size_t count = 0;
+    for (const PostedWork* work = first_; work != nullptr; work = work->next) {
+      ++count;
+    }
+    return count;
+  }
+  // The one behind `before` others. Precondition: before < Count(). Costs a walk there.
+  PostedWork& TakeBehind(size_t before) {
+    if (before == 0) {
+      return TakeFirst();
+    }
+    PostedWork* previous = first_;
+    for (size_t i = 1; i < before; ++i) {
+      previous = previous->next;
+    }
+    PostedWork& work = *previous->next;
+    previous->next = work.next;
+    if (last_ == &work) {
+      last_ = previous;
+    }
     return work;
   }
 

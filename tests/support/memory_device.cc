@@ -2,8 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "engine/ring/executor.h"
@@ -13,7 +11,7 @@ namespace varve {
 MemoryDevice::MemoryDevice(MemoryDeviceOptions options)
     : BlockDevice(options.name, options.size_bytes, options.sector_bytes),
       options_(std::move(options)),
-      current_(CeilDiv(options_.size_bytes, kPieceBytes)),
+      current_(options_.size_bytes),
       durable_(current_) {
 }
 
@@ -44,14 +42,14 @@ void MemoryDevice::Crash() {
 std::string MemoryDevice::Peek(uint64_t offset, size_t bytes) const {
   std::string out(bytes, '\0');
   const std::lock_guard<std::mutex> lock(mutex_);
-  CopyOut(offset, std::as_writable_bytes(std::span(out)));
+  current_.Read(offset, std::as_writable_bytes(std::span(out)));
   return out;
 }
 
 void MemoryDevice::Poke(uint64_t offset, std::string_view bytes) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  CopyIn(current_, offset, std::as_bytes(std::span(bytes)));
-  CopyIn(durable_, offset, std::as_bytes(std::span(bytes)));
+  current_.Write(offset, std::as_bytes(std::span(bytes)));
+  durable_.Write(offset, std::as_bytes(std::span(bytes)));
 }
 
 void MemoryDevice::Corrupt(uint64_t offset, size_t bytes) {
@@ -87,6 +85,7 @@ void MemoryDevice::Heal() {
   read_fault_ = {};
   write_fault_ = {};
   flush_fault_ = {};
+  ForgetFailedFlush();
 }
 
 bool MemoryDevice::Fires(Fault& fault) {
@@ -109,37 +108,6 @@ Status MemoryDevice::Failed(std::string_view operation, uint64_t offset) const {
   return DeviceError(fmt::format("{}: {} at offset {}: injected fault", name(), operation, offset));
 }
 
-void MemoryDevice::CopyIn(Contents& contents, uint64_t offset, std::span<const std::byte> from) {
-  while (!from.empty()) {
-    std::shared_ptr<Piece>& piece = contents[offset / kPieceBytes];
-    if (piece == nullptr) {
-      piece = std::make_shared<Piece>();
-    } else if (piece.use_count() > 1) {
-      piece = std::make_shared<Piece>(*piece);
-    }
-    const size_t at = offset % kPieceBytes;
-    const size_t count = std::min(from.size(), kPieceBytes - at);
-    std::memcpy(piece->bytes.data() + at, from.data(), count);
-    from = from.subspan(count);
-    offset += count;
-  }
-}
-
-void MemoryDevice::CopyOut(uint64_t offset, std::span<std::byte> into) const {
-  while (!into.empty()) {
-    const std::shared_ptr<Piece>& piece = current_[offset / kPieceBytes];
-    const size_t at = offset % kPieceBytes;
-    const size_t count = std::min(into.size(), kPieceBytes - at);
-    if (piece == nullptr) {
-      std::memset(into.data(), 0, count);
-    } else {
-      std::memcpy(into.data(), piece->bytes.data() + at, count);
-    }
-    into = into.subspan(count);
-    offset += count;
-  }
-}
-
 Task<Status> MemoryDevice::DoRead(DeviceOffset offset, std::span<std::byte> into) {
   if (options_.yields) {
     co_await Executor::Current().Yield();
@@ -148,7 +116,7 @@ Task<Status> MemoryDevice::DoRead(DeviceOffset offset, std::span<std::byte> into
   if (Fires(read_fault_)) {
     co_return Failed("read", offset.value);
   }
-  CopyOut(offset.value, into);
+  current_.Read(offset.value, into);
   co_return OkStatus();
 }
 
@@ -161,9 +129,9 @@ Task<Status> MemoryDevice::DoWrite(DeviceOffset offset, std::span<const std::byt
   if (Fires(write_fault_)) {
     co_return Failed("write", offset.value);
   }
-  CopyIn(current_, offset.value, from);
+  current_.Write(offset.value, from);
   if (options_.volatile_cache && persistence == Persistence::kDurable) {
-    CopyIn(durable_, offset.value, from);
+    durable_.Write(offset.value, from);
   }
   co_return OkStatus();
 }
@@ -192,12 +160,8 @@ Task<Status> MemoryDevice::DoDiscard(DeviceOffset offset, uint64_t bytes) {
     co_return Failed("discard", offset.value);
   }
   // Undefined content is made visible: nobody may count on what was there.
-  const std::string filler(static_cast<size_t>(std::min<uint64_t>(bytes, kPieceBytes)), '\xdc');
-  for (uint64_t done = 0; done < bytes; done += filler.size()) {
-    const auto count = static_cast<size_t>(std::min<uint64_t>(filler.size(), bytes - done));
-    CopyIn(current_, offset.value + done, std::as_bytes(std::span(filler.data(), count)));
-    CopyIn(durable_, offset.value + done, std::as_bytes(std::span(filler.data(), count)));
-  }
+  current_.Fill(offset.value, bytes, std::byte{0xdc});
+  durable_.Fill(offset.value, bytes, std::byte{0xdc});
   co_return OkStatus();
 }
 

@@ -2,14 +2,13 @@
 // executor, on several at once.
 #pragma once
 
-#include <array>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "engine/device/block_device.h"
+#include "tests/support/sparse_bytes.h"
 
 namespace varve {
 
@@ -25,13 +24,8 @@ struct MemoryDeviceOptions {
 
 class MemoryDevice final : public BlockDevice {
  public:
-  // Only pieces that were ever written take memory; the rest reads as zeros.
-  static constexpr size_t kPieceBytes = 64 * kKiB;
-  struct Piece {
-    std::array<std::byte, kPieceBytes> bytes{};
-  };
-  // What lies on the device at one moment. Copying costs a pointer a piece.
-  using Contents = std::vector<std::shared_ptr<Piece>>;
+  // What lies on the device at one moment.
+  using Contents = SparseBytes;
 
   explicit MemoryDevice(MemoryDeviceOptions options = {});
   MemoryDevice(uint64_t size_bytes, uint32_t sector_bytes)
@@ -78,8 +72,6 @@ class MemoryDevice final : public BlockDevice {
 
   // The caller holds mutex_.
   static bool Fires(Fault& fault);
-  void CopyIn(Contents& contents, uint64_t offset, std::span<const std::byte> from);
-  void CopyOut(uint64_t offset, std::span<std::byte> into) const;
   Status Failed(std::string_view operation, uint64_t offset) const;
 
   const MemoryDeviceOptions options_;

@@ -91,14 +91,24 @@ TEST_P(MemoryDeviceTest, FaultsHitTheChosenOperationOnce) {
   EXPECT_TRUE(Write(device, 0, 'b').Is(ErrorCode::kDeviceError));
   EXPECT_EQ(Read(device, 0), 'a');
   EXPECT_TRUE(Write(device, 0, 'c').ok());
-  device.FailFlush();
-  EXPECT_TRUE(Flush(device).Is(ErrorCode::kDeviceError));
-  EXPECT_TRUE(Flush(device).ok());
   device.DieAtWrite();
   EXPECT_FALSE(Write(device, 0, 'd').ok());
   EXPECT_FALSE(Flush(device).ok());
   device.Heal();
   EXPECT_TRUE(Write(device, 0, 'd').ok());
+}
+
+TEST_P(MemoryDeviceTest, AfterAFailedFlushOrDurableWriteNoFlushSucceeds) {
+  MemoryDevice device(kMiB, sector());
+  device.FailFlush();
+  EXPECT_TRUE(Flush(device).Is(ErrorCode::kDeviceError));
+  EXPECT_TRUE(Flush(device).Is(ErrorCode::kDeviceError));
+  EXPECT_TRUE(Write(device, 0, 'a').ok());
+  device.Heal();
+  EXPECT_TRUE(Flush(device).ok());
+  device.FailWrite();
+  EXPECT_FALSE(Write(device, 0, 'b', Persistence::kDurable).ok());
+  EXPECT_TRUE(Flush(device).Is(ErrorCode::kDeviceError));
 }
 
 TEST_P(MemoryDeviceTest, SnapshotAndCloneAreIndependentOfLaterWrites) {

@@ -138,6 +138,7 @@ TEST(Store, AFailedLogWriteMakesItReadOnlyWithAReasonAndReadsGoOn) {
   EXPECT_NE(h.store().read_only_reason(), "");
   EXPECT_EQ(h.Get("a"), "1");
   EXPECT_FALSE(h.Close().ok());
+  h.device().Heal();
   ASSERT_TRUE(h.Open(SmallOptions()).ok());
   EXPECT_EQ(h.Get("a"), "1");
   EXPECT_TRUE(h.Put("c", "3").ok());
