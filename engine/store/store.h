@@ -33,6 +33,7 @@
 namespace varve {
 
 class BlockDevice;
+class InstallObserver;  // engine/version/version_set.h
 
 // An ordered list of puts and deletes that take effect together or not at all. Not thread-safe.
 class WriteBatch {
@@ -138,6 +139,9 @@ struct StoreEnvironment {
   // own.
   std::vector<Executor*> background;
   uint64_t seed = 0;
+  // Hears of every Version as it takes effect, after the store's own parts: checks of invariants. May be
+  // nullptr.
+  InstallObserver* installs = nullptr;
 };
 
 struct SpaceUsage {

@@ -94,9 +94,12 @@ SpaceUsage StoreImpl::space_usage() const {
   return usage;
 }
 
-void StoreImpl::OnInstalled(const std::shared_ptr<const Version>& version, const VersionEdit& /*edit*/) {
+void StoreImpl::OnInstalled(const std::shared_ptr<const Version>& version, const VersionEdit& edit) {
   if (memtables_ != nullptr) {
     memtables_->OnInstalled(version);
+  }
+  if (environment_.installs != nullptr) {
+    environment_.installs->OnInstalled(version, edit);
   }
 }
 
