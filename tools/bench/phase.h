@@ -8,7 +8,6 @@
 #include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,7 +28,7 @@ struct PhaseFigures {
     double seconds = 0;
     uint64_t operations = 0;
     CacheCounts cache;
-    std::optional<DeviceCounters> device;  // nullopt: the kernel counts none
+    DeviceCounters device;
   };
   std::string name;
   double seconds = 0;
@@ -42,7 +41,7 @@ struct PhaseFigures {
   LatencyHistogram latency;
   std::array<LatencyHistogram, kOperationKinds> latency_by_kind;
   LatencyHistogram writer_latency;
-  std::optional<DeviceCounters> device;
+  DeviceCounters device;
   CacheCounts cache;
   EngineStatistics engine;  // counts of this phase alone; sizes at its end
   double cpu_seconds = 0;
@@ -68,7 +67,7 @@ class PhaseMeter {
   const std::string device_stat_path_;
   uint64_t begin_nanos_ = 0;
   double begin_cpu_seconds_ = 0;
-  std::optional<DeviceCounters> begin_device_;
+  DeviceCounters begin_device_;
   CacheCounts begin_cache_;
   EngineStatistics begin_engine_;
 };

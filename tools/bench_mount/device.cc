@@ -23,6 +23,8 @@ namespace {
 constexpr int kAttempts = 16;
 // The kernel's counters are in these, whatever the device's own sector.
 constexpr uint64_t kCounterSectorBytes = 512;
+// VM_READAHEAD_PAGES of linux/mm.h, 128 KiB, in sectors of 512 bytes.
+constexpr unsigned long kReadAheadSectors = 256;
 
 Error SystemError(const std::string& what) {
   return DeviceError(fmt::format("{}: {}", what, std::strerror(errno)));
@@ -119,8 +121,12 @@ Status BenchDevice::FillHoles() {
   return fsync(file_) == 0 ? OkStatus() : SystemError("cannot fill the device's file");
 }
 
-Status BenchDevice::ForgetCache() {
-  return fsync(device_) == 0 && ioctl(device_, BLKFLSBUF, 0) == 0 ? OkStatus() : SystemError(path_);
+Status BenchDevice::Refresh() {
+  if (fsync(device_) != 0 || ioctl(device_, BLKFLSBUF, 0) != 0 ||
+      ioctl(device_, BLKRASET, kReadAheadSectors) != 0) {
+    return SystemError(path_);
+  }
+  return OkStatus();
 }
 
 Result<BenchDeviceCounters> BenchDevice::Counters() const {

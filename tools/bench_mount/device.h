@@ -45,8 +45,9 @@ class BenchDevice {
   // Writes where the file has holes (made by a discard, or never written), so that whoever uses the device
   // next does not pay for the file's growth.
   Status FillHoles();
-  // The kernel's page cache of the device is written out and forgotten. The device must not be mounted.
-  Status ForgetCache();
+  // As a fresh device: the kernel's page cache of it is written out and forgotten, and its read-ahead is the
+  // kernel's default again (whoever mounted it may have set its own). The device must not be mounted.
+  Status Refresh();
   Result<BenchDeviceCounters> Counters() const;
 
  private:

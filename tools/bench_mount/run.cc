@@ -163,8 +163,8 @@ class MountBench {
       return filled;
     }
     for (const FioJob& job : FioJobs()) {
-      if (Status forgotten = device_.ForgetCache(); !forgotten.ok()) {
-        return forgotten;
+      if (Status refreshed = device_.Refresh(); !refreshed.ok()) {
+        return refreshed;
       }
       const Result<BenchDeviceCounters> before = device_.Counters();
       Result<MountPhase> phase = RunFioJob(job, FioPlaceAt(device_.path()), interruption_);
@@ -189,8 +189,8 @@ class MountBench {
   }
 
   Status RunMounted(const FilesystemKind& kind, MountRun& run, const Work& work) {
-    if (Status forgotten = device_.ForgetCache(); !forgotten.ok()) {
-      return forgotten;
+    if (Status refreshed = device_.Refresh(); !refreshed.ok()) {
+      return refreshed;
     }
     const Result<BenchDeviceCounters> before = device_.Counters();
     Result<MountedFilesystem> mounted = MountedFilesystem::Mount(kind, place_, interruption_);
@@ -207,8 +207,8 @@ class MountBench {
       return usage.status();
     }
     // ntfs-3g and fuse2fs write through the page cache of the device.
-    if (Status forgotten = device_.ForgetCache(); !forgotten.ok()) {
-      return forgotten;
+    if (Status refreshed = device_.Refresh(); !refreshed.ok()) {
+      return refreshed;
     }
     phase->unmount_seconds = SecondsSince(begin);
     phase->daemon = *usage;

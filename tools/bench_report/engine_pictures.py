@@ -38,14 +38,16 @@ def _curve(phase: dict, figure_of) -> tuple[list[float], list[float]]:
 
 
 def _phases_with_curves(results: Results, figure_of) -> list[str]:
+    """Those in which some round has enough points, and not all of them are 0."""
+
+    def is_curve(phase: dict) -> bool:
+        values = _curve(phase, figure_of)[1]
+        return len(values) >= POINTS_MIN and any(values)
+
     return [
         name
         for name in results.phases
-        if any(
-            len(_curve(phase, figure_of)[0]) >= POINTS_MIN
-            for subject in results.subjects
-            for phase in results.of(name, subject)
-        )
+        if any(is_curve(phase) for subject in results.subjects for phase in results.of(name, subject))
     ]
 
 
@@ -64,6 +66,8 @@ def _over_time(results: Results, figure_of, label: str, share: bool) -> str | No
                 panel.plot(
                     times,
                     values,
+                    "o-" if len(times) < POINTS_MIN else "-",
+                    markersize=4,
                     color=colour_of(subject, results.subjects),
                     linewidth=1.7 if bold else 0.8,
                     alpha=1 if bold else 0.35,

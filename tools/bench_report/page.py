@@ -52,7 +52,8 @@ ENGINE = [
     (
         "amplification",
         "Amplification by engine",
-        "From the kernel's counters of the device: log, tables, and for those on a filesystem its own writes too.",
+        "From the kernel's counters of the device: log, tables, and for those on a filesystem its own writes too; with what "
+        "settling wrote, where it followed the phase.",
         engine_pictures.amplification_by_engine,
     ),
     (
