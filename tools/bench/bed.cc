@@ -25,8 +25,6 @@
 #include "tools/device_content.h"
 #include "tools/device_store.h"
 
-extern char** environ;
-
 namespace varve {
 
 namespace {

@@ -160,7 +160,7 @@ class Bench {
     for (const std::string& procs : group.procs_files()) {
       arguments.insert(arguments.end(), {"--control-group", procs});
     }
-    const Status status = RunWorkloads(engine, round, arguments);
+    Status status = RunWorkloads(engine, round, arguments);
     if (const std::optional<uint64_t> peak = group.PeakMemoryBytes(); peak.has_value()) {
       runs_.back()["peak_memory_with_page_cache_bytes"] = *peak;
     }
@@ -223,6 +223,7 @@ class Bench {
               : fmt::format("{}/{} {} {}", round, options_.rounds, engine, news[0].get<std::string>());
       if (progress == nullptr || title != shown_) {
         progress.reset();
+        // In place: it cannot be moved. NOLINTNEXTLINE(modernize-make-unique)
         progress.reset(new Progress(Progress::OnStandardError(title, clock_, ProgressUnit::kOperations)));
         shown_ = title;
       }

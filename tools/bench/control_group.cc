@@ -92,7 +92,7 @@ void ControlGroup::LimitVersion2(const ControlLimits& limits) {
   }
   if (limits.memory_bytes != 0) {
     if (!WriteTo(folder + "/memory.max", std::to_string(limits.memory_bytes))) {
-      problems_.push_back("memory is not limited: this machine does not let memory.max be set");
+      problems_.emplace_back("memory is not limited: this machine does not let memory.max be set");
     }
     WriteTo(folder + "/memory.swap.max", "0");
     peak_file_ = folder + "/memory.peak";
@@ -104,21 +104,21 @@ void ControlGroup::LimitVersion2(const ControlLimits& limits) {
   if (throttled &&
       !WriteTo(folder + "/io.max", fmt::format("{} rbps={} wbps={} riops={} wiops={}", limits.device, bytes,
                                                bytes, operations, operations))) {
-    problems_.push_back("the device is not throttled: this machine does not let io.max be set");
+    problems_.emplace_back("the device is not throttled: this machine does not let io.max be set");
   }
 }
 
 void ControlGroup::LimitMemoryVersion1(const ControlLimits& limits) {
   const std::string folder = fmt::format("{}/memory/varve-bench-{}", root_, getpid());
   if (!Exists(root_ + "/memory/memory.limit_in_bytes")) {
-    problems_.push_back("memory is not limited: no memory control group here");
+    problems_.emplace_back("memory is not limited: no memory control group here");
     return;
   }
   if (!MakeGroup(folder)) {
     return;
   }
   if (!WriteTo(folder + "/memory.limit_in_bytes", std::to_string(limits.memory_bytes))) {
-    problems_.push_back("memory is not limited: this machine does not let memory.limit_in_bytes be set");
+    problems_.emplace_back("memory is not limited: this machine does not let memory.limit_in_bytes be set");
   }
   peak_file_ = folder + "/memory.max_usage_in_bytes";
 }

@@ -101,8 +101,8 @@ class Run {
       Tell({{"progress", {workload.name, done, total}}});
     };
     PhaseMeter meter(engine_, clock_, worker_.device_stat_path);
-    const Status status = RunMix(workload, options_, engine_, lanes_, clock_, records_,
-                                 options_.seed + number_of_phase * 104'729, meter, report, figures);
+    Status status = RunMix(workload, options_, engine_, lanes_, clock_, records_,
+                           options_.seed + number_of_phase * 104'729, meter, report, figures);
     meter.Finish(figures, false);
     if (status.ok()) {
       Tell({{"phase", ToJson(figures)}});
@@ -112,7 +112,7 @@ class Run {
 
   Status DoSettle(PhaseFigures& figures) {
     PhaseMeter meter(engine_, clock_, worker_.device_stat_path);
-    const Status settled = engine_.Settle();
+    Status settled = engine_.Settle();
     meter.Finish(figures, worker_.engine == "leveldb");
     if (settled.ok()) {
       Tell({{"phase", ToJson(figures)}});
@@ -125,7 +125,7 @@ class Run {
       return closed;
     }
     const uint64_t begin = clock_.MonotonicNanos();
-    const Status opened = engine_.Open();
+    Status opened = engine_.Open();
     if (opened.ok()) {
       TellOpening(begin, figures);
     }
@@ -153,7 +153,7 @@ class Run {
     records_ = std::max(records_.load(), half.number);
     PhaseMeter meter(engine_, clock_, worker_.device_stat_path);
     PhaseFigures figures;
-    const Status filled = RunMix(
+    Status filled = RunMix(
         *FindWorkload("overwrite"), half, engine_, lanes_, clock_, records_, options_.seed + 15'485'863,
         meter, [](uint64_t, uint64_t) {}, figures);
     if (!filled.ok()) {
