@@ -71,11 +71,15 @@ class NamespaceChecker {
       co_return parameters.error();
     }
     // Names first, and inodes before what belongs to them: each later pass is held against the earlier ones.
+    // Where a pass could not be ended, the rest would be held against half of the truth.
     Status scanned = co_await Scan(NamespaceKind::kDirent);
     SortByInode(names_);
     for (const NamespaceKind kind : kKindsAfterNames) {
       if (scanned.ok()) {
         scanned = co_await Scan(kind);
+      }
+      if (!scanned.ok()) {
+        co_return scanned.error();
       }
       if (kind == NamespaceKind::kInode) {
         CheckNames();
@@ -85,9 +89,7 @@ class NamespaceChecker {
         CheckTruncations();
       }
     }
-    if (scanned.ok()) {
-      scanned = co_await ScanUnknownKinds();
-    }
+    scanned = co_await ScanUnknownKinds();
     if (!scanned.ok()) {
       co_return scanned.error();
     }

@@ -133,6 +133,10 @@ Task<Result<size_t>> FileSystem::Write(InodeNumber inode, uint64_t offset, std::
   }
   core_->StageInode(change, loaded->location, file.inode, file.content);
   Status written = co_await core_->Commit(change, flags.durable);
+  if (written.ok() && flags.durable && change.batch.empty()) {
+    // A small file without a name has no record; what was done before is to be durable all the same.
+    written = co_await core_->store.Sync();
+  }
   if (!written.ok()) {
     co_return written.error();
   }

@@ -87,28 +87,27 @@ Result<std::unique_ptr<Bed>> Bed::Make(const BedOptions& options, bool for_peers
     }
     memory_file = *made;
   }
+  if (memory_file < 0) {
+    // The content is looked at through the file itself, before another name hides it.
+    if (Status unused = bed->CheckUnused(options.force); !unused.ok()) {
+      return unused.error();
+    }
+  }
   struct stat place {};
   if (stat(file.c_str(), &place) != 0) {
     return Failure(file, errno);
   }
-  if (!S_ISBLK(place.st_mode) && (for_peers || memory_file >= 0)) {
-    // The content is looked at through the file itself, before another name hides it.
-    if (memory_file < 0) {
-      if (Status unused = bed->CheckUnused(options.force); !unused.ok()) {
-        return unused.error();
-      }
-    }
+  if (!S_ISBLK(place.st_mode)) {
     Result<LoopDevice> loop = LoopDevice::Attach(file);
     if (memory_file >= 0) {
       close(memory_file);
     }
-    if (!loop.ok()) {
+    if (loop.ok()) {
+      bed->loop_ = std::move(*loop);
+      bed->device_ = bed->loop_->path();
+    } else if (for_peers || memory_file >= 0) {
       return loop.error();
     }
-    bed->loop_ = std::move(*loop);
-    bed->device_ = bed->loop_->path();
-  } else if (Status unused = bed->CheckUnused(options.force); !unused.ok()) {
-    return unused.error();
   }
   const Result<std::unique_ptr<OpenedDevice>> opened = OpenedDevice::Open(bed->device_, Access::kRead);
   if (!opened.ok()) {

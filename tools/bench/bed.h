@@ -25,6 +25,7 @@ struct BedOptions {
 // One thread; blocks.
 class Bed {
  public:
+  // An image file is attached to a loop device where that can be done, for the kernel's counters of it.
   // Errors: kInvalidArgument (the device holds something, and what), kBusy (it is in use, and by whom),
   // kDeviceError, kUnsupported (no rights to make loop devices, for peers or for memory).
   static Result<std::unique_ptr<Bed>> Make(const BedOptions& options, bool for_peers);

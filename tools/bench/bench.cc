@@ -30,7 +30,7 @@ using nlohmann::json;
 
 constexpr const char* kControlGroupRoot = "/sys/fs/cgroup";
 // Beside cache and memtables: code, indexes that are not in the cache, buffers of merges.
-constexpr uint64_t kOtherMemoryBytes = 192 * kMiB;
+constexpr uint64_t kOtherMemoryBytes = 64 * kMiB;
 constexpr uint64_t kMemtablesAtOnce = 3;
 
 json MachineJson() {
@@ -86,6 +86,9 @@ json OptionsJson(const BenchOptions& options, const Bed& bed, uint64_t memory_li
 // is added.
 void AddSettling(json& phases) {
   json& settle = phases.back();
+  if (!settle.contains("device")) {
+    return;
+  }
   for (size_t i = phases.size() - 1; i > 0; --i) {
     json& phase = phases[i - 1];
     const uint64_t user_bytes = phase["user_bytes"].get<uint64_t>();

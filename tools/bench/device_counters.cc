@@ -16,22 +16,23 @@ std::string DeviceStatPath(const std::string& device) {
   return fmt::format("/sys/dev/block/{}:{}/stat", major(place.st_rdev), minor(place.st_rdev));
 }
 
-DeviceCounters ReadDeviceCounters(const std::string& stat_path) {
+std::optional<DeviceCounters> ReadDeviceCounters(const std::string& stat_path) {
   constexpr uint64_t kSectorBytes = 512;  // of the counters, whatever the device's sectors are
-  DeviceCounters counters;
   if (stat_path.empty()) {
-    return counters;
+    return std::nullopt;
   }
+  DeviceCounters counters;
   std::ifstream file(stat_path);
   uint64_t merged = 0;
   uint64_t milliseconds = 0;
   uint64_t read_sectors = 0;
   uint64_t written_sectors = 0;
-  if (file >> counters.reads >> merged >> read_sectors >> milliseconds >> counters.writes >> merged >>
-      written_sectors) {
-    counters.read_bytes = read_sectors * kSectorBytes;
-    counters.written_bytes = written_sectors * kSectorBytes;
+  if (!(file >> counters.reads >> merged >> read_sectors >> milliseconds >> counters.writes >> merged >>
+        written_sectors)) {
+    return std::nullopt;
   }
+  counters.read_bytes = read_sectors * kSectorBytes;
+  counters.written_bytes = written_sectors * kSectorBytes;
   return counters;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace varve {
@@ -21,7 +22,7 @@ struct DeviceCounters {
 // "/sys/dev/block/7:0/stat" for a block device; empty for anything else.
 std::string DeviceStatPath(const std::string& device);
 
-// All zero when `stat_path` is empty or cannot be read.
-DeviceCounters ReadDeviceCounters(const std::string& stat_path);
+// nullopt when `stat_path` is empty or cannot be read.
+std::optional<DeviceCounters> ReadDeviceCounters(const std::string& stat_path);
 
 }  // namespace varve

@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 
 namespace varve {
 
@@ -15,6 +16,8 @@ namespace {
 
 // Another process may attach the device that the kernel named as free in between.
 constexpr int kAttempts = 16;
+// The kernel's own default: what reads through the page cache get.
+constexpr int kReadAheadKibibytes = 128;
 
 }  // namespace
 
@@ -50,6 +53,9 @@ Result<LoopDevice> LoopDevice::Attach(const std::string& file) {
   if (failure != 0) {
     return DeviceError(fmt::format("{}: cannot attach {}: {}", path, file, std::strerror(failure)));
   }
+  // The device's number may have been used, and tuned, by somebody before.
+  std::ofstream(fmt::format("/sys/block/{}/queue/read_ahead_kb", path.substr(path.rfind('/') + 1)))
+      << kReadAheadKibibytes;
   return LoopDevice(device, path);
 }
 

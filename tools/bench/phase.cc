@@ -143,11 +143,15 @@ void PhaseMeter::Begin() {
 PhaseFigures::Moment PhaseMeter::Now(uint64_t operations) {
   const double seconds = static_cast<double>(clock_.MonotonicNanos() - begin_nanos_) / kNanosPerSecond;
   const CacheCounts cache = engine_.cache_counts();
+  std::optional<DeviceCounters> device = ReadDeviceCounters(device_stat_path_);
+  if (device.has_value() && begin_device_.has_value()) {
+    device = device->Since(*begin_device_);
+  }
   return {.seconds = seconds,
           .operations = operations,
           .cache = {.hits = LessBefore(cache.hits, begin_cache_.hits),
                     .misses = LessBefore(cache.misses, begin_cache_.misses)},
-          .device = ReadDeviceCounters(device_stat_path_).Since(begin_device_)};
+          .device = device};
 }
 
 void PhaseMeter::Finish(PhaseFigures& figures, bool engine_was_reopened) {

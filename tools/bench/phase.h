@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,7 +29,7 @@ struct PhaseFigures {
     double seconds = 0;
     uint64_t operations = 0;
     CacheCounts cache;
-    DeviceCounters device;
+    std::optional<DeviceCounters> device;  // nullopt: the kernel counts none
   };
   std::string name;
   double seconds = 0;
@@ -41,7 +42,7 @@ struct PhaseFigures {
   LatencyHistogram latency;
   std::array<LatencyHistogram, kOperationKinds> latency_by_kind;
   LatencyHistogram writer_latency;
-  DeviceCounters device;
+  std::optional<DeviceCounters> device;
   CacheCounts cache;
   EngineStatistics engine;  // counts of this phase alone; sizes at its end
   double cpu_seconds = 0;
@@ -67,7 +68,7 @@ class PhaseMeter {
   const std::string device_stat_path_;
   uint64_t begin_nanos_ = 0;
   double begin_cpu_seconds_ = 0;
-  DeviceCounters begin_device_;
+  std::optional<DeviceCounters> begin_device_;
   CacheCounts begin_cache_;
   EngineStatistics begin_engine_;
 };

@@ -35,12 +35,15 @@ json BucketsJson(const LatencyHistogram& histogram) {
 json SeriesJson(const PhaseFigures& figures) {
   json series = json::array();
   for (const PhaseFigures::Moment& moment : figures.series) {
-    series.push_back({{"seconds", moment.seconds},
-                      {"operations", moment.operations},
-                      {"cache_hits", moment.cache.hits},
-                      {"cache_misses", moment.cache.misses},
-                      {"device_read_bytes", moment.device.read_bytes},
-                      {"device_written_bytes", moment.device.written_bytes}});
+    json shown = {{"seconds", moment.seconds},
+                  {"operations", moment.operations},
+                  {"cache_hits", moment.cache.hits},
+                  {"cache_misses", moment.cache.misses}};
+    if (moment.device.has_value()) {
+      shown["device_read_bytes"] = moment.device->read_bytes;
+      shown["device_written_bytes"] = moment.device->written_bytes;
+    }
+    series.push_back(std::move(shown));
   }
   return series;
 }
@@ -62,10 +65,21 @@ json Ratio(uint64_t part, uint64_t whole) {
   return whole == 0 ? json() : json(static_cast<double>(part) / static_cast<double>(whole));
 }
 
+void AddDevice(json& phase, const PhaseFigures& figures, const DeviceCounters& device) {
+  phase["device"] = {{"read_bytes", device.read_bytes},
+                     {"written_bytes", device.written_bytes},
+                     {"reads", device.reads},
+                     {"writes", device.writes}};
+  phase["write_amplification"] = Ratio(device.written_bytes, figures.written_user_bytes);
+  phase["read_write_amplification"] =
+      Ratio(device.read_bytes + device.written_bytes, figures.written_user_bytes);
+  phase["read_amplification"] = Ratio(device.read_bytes, figures.read_user_bytes);
+  phase["device_reads_per_found"] = Ratio(device.reads, figures.found);
+}
+
 }  // namespace
 
 nlohmann::json ToJson(const PhaseFigures& figures) {
-  const DeviceCounters& device = figures.device;
   json phase = {
       {"name", figures.name},
       {"seconds", figures.seconds},
@@ -75,16 +89,6 @@ nlohmann::json ToJson(const PhaseFigures& figures) {
        figures.seconds == 0 ? 0 : static_cast<double>(figures.operations) / figures.seconds},
       {"user_bytes", figures.written_user_bytes},
       {"user_read_bytes", figures.read_user_bytes},
-      {"device",
-       {{"read_bytes", device.read_bytes},
-        {"written_bytes", device.written_bytes},
-        {"reads", device.reads},
-        {"writes", device.writes}}},
-      {"write_amplification", Ratio(device.written_bytes, figures.written_user_bytes)},
-      {"read_write_amplification",
-       Ratio(device.read_bytes + device.written_bytes, figures.written_user_bytes)},
-      {"read_amplification", Ratio(device.read_bytes, figures.read_user_bytes)},
-      {"device_reads_per_found", Ratio(device.reads, figures.found)},
       {"cache", {{"hits", figures.cache.hits}, {"misses", figures.cache.misses}}},
       {"cache_hit_ratio", Ratio(figures.cache.hits, figures.cache.hits + figures.cache.misses)},
       {"compactions", figures.engine.compactions},
@@ -93,6 +97,9 @@ nlohmann::json ToJson(const PhaseFigures& figures) {
       {"series", SeriesJson(figures)},
       {"levels", LevelsJson(figures.engine)},
   };
+  if (figures.device.has_value()) {
+    AddDevice(phase, figures, *figures.device);
+  }
   if (figures.scanned_entries != 0) {
     phase["scanned_entries"] = figures.scanned_entries;
   }

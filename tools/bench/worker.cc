@@ -133,10 +133,7 @@ class Run {
   }
 
   void TellOpening(uint64_t begin_nanos, PhaseFigures& figures) {
-    const uint64_t nanos = clock_.MonotonicNanos() - begin_nanos;
-    figures.seconds = static_cast<double>(nanos) / 1e9;
-    figures.operations = 1;
-    figures.latency.Add(nanos);
+    figures.seconds = static_cast<double>(clock_.MonotonicNanos() - begin_nanos) / 1e9;
     figures.engine.space_bytes = engine_.statistics().space_bytes;
     Tell({{"phase", ToJson(figures)}});
   }

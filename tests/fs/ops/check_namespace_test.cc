@@ -182,6 +182,20 @@ TEST_F(CheckNamespaceTest, FindsRecordsThatDoNotDecode) {
   ExpectFound("a record's key does not decode");
 }
 
+TEST_F(CheckNamespaceTest, AReadErrorIsAnErrorAndBlamesNothingElse) {
+  const std::string keys[] = {std::string(NamespaceKey::Dirent(kRootInode, "large")),
+                              std::string(NamespaceKey::OfInode(directory_)),
+                              std::string(NamespaceKey::Chunk(large_, 1))};
+  for (const std::string& key : keys) {
+    t_.store->set_unreadable_key(key);
+    ProblemList list;
+    const Result<NamespaceSummary> summary = t_.Run(CheckNamespace(*t_.store, list));
+    EXPECT_TRUE(summary.Is(ErrorCode::kDeviceError));
+    EXPECT_TRUE(list.problems.empty()) << list.problems.front();
+  }
+  t_.store->set_unreadable_key("");
+}
+
 TEST_F(CheckNamespaceTest, FindsAMissingRoot) {
   Delete(NamespaceKey::OfInode(kRootInode));
   ExpectFound("the root directory is missing");

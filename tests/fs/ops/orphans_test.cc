@@ -160,5 +160,16 @@ TEST(Orphans, ARemovedDirectoryTakesNoNewNames) {
   EXPECT_EQ(t.List(directory).size(), 2u);
 }
 
+TEST(Orphans, ADurableWriteIntoAFileWithoutANameMakesDurableWhatWasDoneBefore) {
+  OpsFixture t;
+  const InodeNumber file = t.Make(kRootInode, "file");
+  ASSERT_TRUE(t.Run(t.fs->Unlink(kRootInode, "file")).ok());
+  const uint64_t before = t.store->syncs();
+  WriteFlags flags;
+  flags.durable = true;
+  ASSERT_TRUE(t.Run(t.fs->Write(file, 0, "small", flags)).ok());
+  EXPECT_EQ(t.store->syncs(), before + 1);
+}
+
 }  // namespace
 }  // namespace varve
