@@ -1,10 +1,9 @@
 #include "engine/memtable/arena.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <new>
+#include <utility>
 
 #include "engine/base/check.h"
 #include "engine/base/units.h"
@@ -13,9 +12,8 @@ namespace varve {
 
 namespace {
 
-// With one huge page a chunk, a search misses the TLB once where it would miss it twenty times.
-constexpr size_t kHugePageBytes = 2 * kMiB;
-// Arenas below this would waste too much of a huge page.
+// With one huge page a chunk, a search misses the TLB once where it would miss it twenty times. Arenas below
+// this would waste too much of a page.
 constexpr size_t kHugeCapacityMin = 16 * kMiB;
 
 // An active shard strands half a block on average: 1/128 of the capacity each.
@@ -25,37 +23,48 @@ size_t BlockBytesFor(size_t capacity_bytes) {
 
 }  // namespace
 
-Arena::Arena(size_t capacity_bytes)
-    : block_bytes_(BlockBytesFor(capacity_bytes)),
-      chunk_bytes_(capacity_bytes >= kHugeCapacityMin ? kHugePageBytes : block_bytes_ + sizeof(Block)),
+Arena::Arena(size_t capacity_bytes, std::shared_ptr<HugePagePool> pool)
+    : pool_(std::move(pool)),
+      block_bytes_(BlockBytesFor(capacity_bytes)),
+      uses_huge_pages_(capacity_bytes >= kHugeCapacityMin),
       large_bytes_(block_bytes_ / 4) {
 }
 
 Arena::~Arena() {
   while (chunks_ != nullptr) {
-    Chunk* const next = chunks_->next;
-    std::free(chunks_);
-    chunks_ = next;
+    Chunk* const chunk = std::exchange(chunks_, chunks_->next);
+    if (!chunk->huge_page) {
+      std::free(chunk);
+    } else if (pool_ != nullptr) {
+      pool_->Give(chunk);
+    } else {
+      HugePagePool::Free(chunk);
+    }
   }
 }
 
-char* Arena::NewChunk(size_t bytes, size_t alignment) {
-  bytes = RoundUp(bytes, alignment);
-  void* const memory = std::aligned_alloc(alignment, bytes);
+char* Arena::NewChunk(size_t bytes) {
+  void* const memory = std::malloc(bytes);
   Check(memory != nullptr, "out of memory for a memtable");
-  if (alignment == kHugePageBytes) {
-    madvise(memory, bytes, MADV_HUGEPAGE);  // advice: nothing depends on it
-  }
-  chunks_ = new (memory) Chunk{chunks_};
+  return Chain(memory, bytes, false);
+}
+
+char* Arena::NewHugePage() {
+  void* const page = pool_ != nullptr ? pool_->Take() : HugePagePool::Allocate();
+  return Chain(page, HugePagePool::kPageBytes, true);
+}
+
+char* Arena::Chain(void* memory, size_t bytes, bool huge_page) {
+  chunks_ = new (memory) Chunk{chunks_, huge_page};
   reserved_bytes_.fetch_add(bytes, std::memory_order_relaxed);
   return static_cast<char*>(memory) + sizeof(Chunk);
 }
 
 Arena::Block* Arena::NewBlock() {
   if (chunk_left_ < block_bytes_) {
-    const bool huge = chunk_bytes_ == kHugePageBytes;
-    chunk_at_ = NewChunk(chunk_bytes_, huge ? kHugePageBytes : alignof(std::max_align_t));
-    chunk_left_ = chunk_bytes_ - sizeof(Chunk);
+    const size_t chunk_bytes = uses_huge_pages_ ? HugePagePool::kPageBytes : block_bytes_ + sizeof(Block);
+    chunk_at_ = uses_huge_pages_ ? NewHugePage() : NewChunk(chunk_bytes);
+    chunk_left_ = chunk_bytes - sizeof(Chunk);
   }
   // The last block of a chunk takes what the chunk's own header left over.
   const size_t bytes = chunk_left_ < 2 * block_bytes_ ? chunk_left_ : block_bytes_;
@@ -71,7 +80,7 @@ char* Arena::AllocateSlow(size_t padded) {
   const std::lock_guard lock(mutex_);
   if (padded > large_bytes_) {
     given_bytes_.fetch_add(padded, std::memory_order_relaxed);
-    return NewChunk(padded + sizeof(Chunk), alignof(std::max_align_t));
+    return NewChunk(padded + sizeof(Chunk));
   }
   Shard& shard = shards_[ShardOfThread()];
   // Another thread of this shard may have replaced the block meanwhile, and yet others may have filled that

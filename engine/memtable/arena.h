@@ -7,7 +7,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
+
+#include "engine/memtable/huge_page_pool.h"
 
 namespace varve {
 
@@ -19,8 +22,9 @@ class Arena {
   static constexpr size_t kAlignment = 8;
   static constexpr size_t kShards = 16;
 
-  // Blocks are sized so that a full arena of `capacity_bytes` wastes little; it may grow beyond.
-  explicit Arena(size_t capacity_bytes);
+  // Blocks are sized so that a full arena of `capacity_bytes` wastes little; it may grow beyond. Large arenas
+  // take their memory from `pool`, where there is one, and give it back.
+  explicit Arena(size_t capacity_bytes, std::shared_ptr<HugePagePool> pool = nullptr);
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
   ~Arena();
@@ -65,15 +69,20 @@ class Arena {
   // What is asked of the system, chained for the destructor.
   struct Chunk {
     Chunk* next = nullptr;
+    bool huge_page = false;
   };
 
   char* AllocateSlow(size_t padded);
   // The next two need mutex_.
-  char* NewChunk(size_t bytes, size_t alignment);
+  char* NewChunk(size_t bytes);
+  char* NewHugePage();
+  char* Chain(void* memory, size_t bytes, bool huge_page);
   Block* NewBlock();
 
+  const std::shared_ptr<HugePagePool> pool_;
   const size_t block_bytes_;
-  const size_t chunk_bytes_;
+  // One huge page a chunk, or one block.
+  const bool uses_huge_pages_;
   // Larger pieces get memory of their own, so that they do not throw a half-used block away.
   const size_t large_bytes_;
   std::array<Shard, kShards> shards_;

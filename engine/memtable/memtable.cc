@@ -1,6 +1,7 @@
 #include "engine/memtable/memtable.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "engine/base/batch_records.h"
 #include "engine/base/check.h"
@@ -23,8 +24,8 @@ void LowerTo(std::atomic<uint64_t>& number, uint64_t at_most) {
 
 }  // namespace
 
-Memtable::Memtable(size_t capacity_bytes, uint64_t seed)
-    : arena_(capacity_bytes), list_(arena_, seed), filter_(capacity_bytes) {
+Memtable::Memtable(size_t capacity_bytes, uint64_t seed, std::shared_ptr<HugePagePool> pool)
+    : arena_(capacity_bytes, std::move(pool)), list_(arena_, seed), filter_(capacity_bytes) {
 }
 
 inline void Memtable::Insert(SkipList::Finger& finger, uint64_t sequence, RecordKind kind,

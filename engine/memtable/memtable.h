@@ -10,6 +10,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string_view>
 
@@ -32,8 +33,8 @@ struct MemtableEntry {
 class Memtable {
  public:
   // `capacity_bytes` is what the owner means to fill it to: it sizes blocks and the key filter, and limits
-  // nothing. `seed` decides the tower heights, the same for the same sequence numbers.
-  explicit Memtable(size_t capacity_bytes, uint64_t seed = 0);
+  // nothing. `seed` decides the tower heights, the same for the same sequence numbers. `pool`: arena.h.
+  explicit Memtable(size_t capacity_bytes, uint64_t seed = 0, std::shared_ptr<HugePagePool> pool = nullptr);
   Memtable(const Memtable&) = delete;
   Memtable& operator=(const Memtable&) = delete;
 

@@ -29,11 +29,12 @@ Memtables::Memtables(const StoreShape& shape, ExtentAllocator& allocator, uint64
                      std::vector<std::shared_ptr<HeldMemtable>> recovered, SequenceNumber last_sequence)
     : shape_(shape),
       allocator_(allocator),
+      huge_pages_(std::make_shared<HugePagePool>(shape.memtable_bytes)),
       visible_(last_sequence.value),
       next_seed_(seed),
       last_appended_(last_sequence) {
   auto state = std::make_shared<ReadState>();
-  state->active = std::make_shared<HeldMemtable>(shape.memtable_bytes, next_seed_++);
+  state->active = std::make_shared<HeldMemtable>(shape.memtable_bytes, next_seed_++, huge_pages_);
   state->immutables = std::move(recovered);
   state->version = std::move(version);
   PublishLocked(std::move(state));
@@ -128,7 +129,7 @@ bool Memtables::SwitchLocked() {
   state_->active->last_sequence = last_appended_;
   auto state = std::make_shared<ReadState>(*state_);
   state->immutables.push_back(state->active);
-  state->active = std::make_shared<HeldMemtable>(shape_.memtable_bytes, next_seed_++);
+  state->active = std::make_shared<HeldMemtable>(shape_.memtable_bytes, next_seed_++, huge_pages_);
   PublishLocked(std::move(state));
   return true;
 }

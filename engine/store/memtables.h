@@ -82,6 +82,8 @@ class Memtables {
 
   const StoreShape& shape_;
   ExtentAllocator& allocator_;
+  // As much as one memtable, which the next to be begun takes.
+  const std::shared_ptr<HugePagePool> huge_pages_;
   std::atomic<uint64_t> visible_;
   ReadStates states_;
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "engine/base/units.h"
@@ -18,7 +19,8 @@ namespace varve {
 // A memtable and its place in the order of memtables. What is not the memtable itself is under the mutex of
 // Memtables (memtables.h), except that last_sequence no longer changes once it is listed as immutable.
 struct HeldMemtable {
-  HeldMemtable(size_t capacity_bytes, uint64_t seed) : memtable(capacity_bytes, seed) {}
+  HeldMemtable(size_t capacity_bytes, uint64_t seed, std::shared_ptr<HugePagePool> pool = nullptr)
+      : memtable(capacity_bytes, seed, std::move(pool)) {}
 
   Memtable memtable;
   // Set when it is switched away. Its writers may still be inserting then: it is complete once the visible

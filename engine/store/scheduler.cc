@@ -11,8 +11,9 @@ namespace varve {
 
 namespace {
 
-// One merge deep in the tree must not keep level 0 from being emptied.
-constexpr size_t kCompactionsPerExecutor = 2;
+// A second merge would only take turns with the first on the same thread. Meanwhile level 0 gathers, and goes
+// down in fewer merges that each rewrite level 1 once.
+constexpr size_t kCompactionsPerExecutor = 1;
 // While less than this share of the device is left to users, space is reclaimed at once.
 constexpr uint64_t kShortShare = 8;
 

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <memory>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -89,6 +91,24 @@ TEST(ArenaTest, ThreadsNeverGetTheSameMemory) {
       ASSERT_EQ(pieces[static_cast<size_t>(t)][i][1], i);
     }
   }
+}
+
+TEST(ArenaTest, AnArenaThatEndsLeavesItsHugePagesToTheNext) {
+  constexpr size_t kCapacity = 16 * kMiB;
+  const auto pool = std::make_shared<HugePagePool>(6 * kMiB);
+  std::set<uintptr_t> pages;
+  {
+    Arena first(kCapacity, pool);
+    while (first.memory_bytes() < kCapacity) {
+      pages.insert(reinterpret_cast<uintptr_t>(first.Allocate(1000)) / HugePagePool::kPageBytes);
+    }
+    EXPECT_EQ(pool->kept_bytes(), 0u);
+  }
+  // No more than it may keep.
+  EXPECT_EQ(pool->kept_bytes(), 6 * kMiB);
+  Arena second(kCapacity, pool);
+  EXPECT_TRUE(pages.contains(reinterpret_cast<uintptr_t>(second.Allocate(1000)) / HugePagePool::kPageBytes));
+  EXPECT_EQ(pool->kept_bytes(), 4 * kMiB);
 }
 
 }  // namespace
