@@ -161,6 +161,8 @@ class Scheduler {
 
   // What the log has let go of and the manifest still names. The flush job's own: there is one at a time.
   std::vector<WalSegment> log_released_;
+  // Where the log starts without them.
+  std::optional<Lsn> log_released_start_;
 };
 
 }  // namespace varve

@@ -85,7 +85,11 @@ Task<Status> Scheduler::Flush(HeldMemtable& held) {
   edit.last_sequence = held.last_sequence;
   const WalWriter::Releasable log = environment_.wal.ReleaseUpTo(held.last_sequence);
   log_released_.insert(log_released_.end(), log.segments.begin(), log.segments.end());
-  edit.log_start = log.log_start;
+  if (log.log_start) {
+    log_released_start_ = log.log_start;
+  }
+  // Also what an earlier flush let go of and could not install.
+  edit.log_start = log_released_start_;
   for (const WalSegment& segment : log_released_) {
     edit.released_wal_segments.push_back(segment.number);
   }
@@ -95,6 +99,7 @@ Task<Status> Scheduler::Flush(HeldMemtable& held) {
       environment_.log_segments.Recycle(segment.extent);
     }
     log_released_.clear();
+    log_released_start_.reset();
   }
   co_return installed;
 }
