@@ -18,6 +18,7 @@
 #include "engine/space/extent_allocator.h"
 #include "engine/space/superblock_store.h"
 #include "engine/table/table_reader.h"
+#include "engine/version/edit_invariants.h"
 #include "engine/version/invariants.h"
 #include "engine/version/manifest_writer.h"
 #include "engine/version/version_set.h"
@@ -106,6 +107,8 @@ struct SmallStore final : TableShape, TableReleaseObserver, MergeObserver {
     return executor.Run(RunTableMerge(*jobs, plan, versions->current(), std::move(snapshots)));
   }
   void Install(const VersionEdit& edit) {
+    const std::vector<std::string> wrong = CheckEdit(*versions->current(), edit);
+    ASSERT_TRUE(wrong.empty()) << wrong.front();
     const auto installed = executor.Run(versions->Install(edit));
     ASSERT_TRUE(installed.ok()) << installed.ToString();
     const std::vector<std::string> violations = CheckVersion(**installed);

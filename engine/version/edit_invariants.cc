@@ -1,0 +1,149 @@
+#include "engine/version/edit_invariants.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+namespace varve {
+
+namespace {
+
+// What a set of tables holds.
+struct Content {
+  std::optional<KeyRange> range;
+  SequenceNumber smallest_sequence = kSequenceNumberMax;
+  SequenceNumber largest_sequence;
+  uint64_t entries = 0;
+  uint64_t tombstones = 0;
+
+  void Add(const TableView& view) {
+    const KeyRangeView of_table(view.smallest, view.largest);
+    if (range) {
+      ExtendToCover(*range, of_table);
+    } else {
+      range = of_table.Owned();
+    }
+    smallest_sequence = std::min(smallest_sequence, view.smallest_sequence());
+    largest_sequence = std::max(largest_sequence, view.largest_sequence());
+    entries += view.entries();
+    tombstones += view.tombstones();
+  }
+};
+
+class EditChecker {
+ public:
+  EditChecker(const Version& before, const VersionEdit& edit) : before_(before), edit_(edit) {}
+
+  std::vector<std::string> Run() {
+    if (edit_.added_tables.empty() && edit_.removed_tables.empty()) {
+      return {};
+    }
+    FindInputs();
+    for (const VersionEdit::AddedTable& added : edit_.added_tables) {
+      outputs_.Add(added.view);
+      if (added.place.part == Part::kTree) {
+        CheckIntoTree(added.place.level, added.view.id);
+      } else if (added.place.part == Part::kLevel0) {
+        Require(edit_.removed_tables.empty(),
+                fmt::format("table {} comes into level 0 in place of others", added.view.id.value));
+      }
+    }
+    CheckLeavingLevel0();
+    if (!edit_.removed_tables.empty() && outputs_.range) {
+      CheckContents();
+    }
+    return std::move(violations_);
+  }
+
+ private:
+  void Require(bool holds, std::string violation) {
+    if (!holds) {
+      violations_.push_back(std::move(violation));
+    }
+  }
+
+  void FindInputs() {
+    std::map<uint64_t, const VersionEdit::RemovedTable*> removed;
+    for (const VersionEdit::RemovedTable& table : edit_.removed_tables) {
+      removed.emplace(table.table.id.value, &table);
+    }
+    before_.ForEachTable([&](const LiveTable& table) {
+      const auto found = removed.find(table.id().value);
+      if (found != removed.end()) {
+        inputs_.emplace_back(found->second->place, &table);
+        input_ids_.insert(table.id().value);
+        replaced_.Add(table.view());
+      }
+    });
+  }
+
+  void CheckIntoTree(uint32_t level, TableId id) {
+    Require(!inputs_.empty(),
+            fmt::format("table {} comes into the tree of level {} out of nothing", id.value, level));
+    for (const auto& [place, input] : inputs_) {
+      Require(
+          place.level == level || place.level + 1 == level,
+          fmt::format("table {} goes from level {} into level {}", input->id().value, place.level, level));
+      if (place.level + 1 == level) {
+        CheckChildren(level, *input);
+      }
+    }
+  }
+
+  void CheckChildren(uint32_t level, const LiveTable& input) {
+    for (const std::shared_ptr<const LiveTable>& child : before_.tree(level).Overlapping(input.range())) {
+      Require(input_ids_.contains(child->id().value),
+              fmt::format("table {} goes into level {}, where table {} overlaps it and is not merged",
+                          input.id().value, level, child->id().value));
+    }
+  }
+
+  // Older records that stay above would be found first.
+  void CheckLeavingLevel0() {
+    const std::vector<StampedTable>& tables = before_.level0();
+    for (size_t newer = 0; newer < tables.size(); ++newer) {
+      if (!input_ids_.contains(tables[newer]->id().value)) {
+        continue;
+      }
+      for (size_t older = 0; older < newer; ++older) {
+        Require(input_ids_.contains(tables[older]->id().value) ||
+                    !tables[older]->range().Overlaps(tables[newer]->range()),
+                fmt::format("table {} leaves level 0 before the older table {}, which it overlaps",
+                            tables[newer]->id().value, tables[older]->id().value));
+      }
+    }
+  }
+
+  void CheckContents() {
+    if (!replaced_.range) {
+      return;
+    }
+    Require(KeyRangeView(*replaced_.range).Covers(*outputs_.range),
+            "what is added reaches beyond the range of what it replaces");
+    Require(replaced_.smallest_sequence <= outputs_.smallest_sequence &&
+                outputs_.largest_sequence <= replaced_.largest_sequence,
+            "what is added holds other sequence numbers than what it replaces");
+    Require(outputs_.entries <= replaced_.entries && outputs_.tombstones <= replaced_.tombstones,
+            "what is added holds more records than what it replaces");
+  }
+
+  const Version& before_;
+  const VersionEdit& edit_;
+  std::vector<std::pair<Place, const LiveTable*>> inputs_;
+  std::set<uint64_t> input_ids_;
+  Content replaced_;
+  Content outputs_;
+  std::vector<std::string> violations_;
+};
+
+}  // namespace
+
+std::vector<std::string> CheckEdit(const Version& before, const VersionEdit& edit) {
+  return EditChecker(before, edit).Run();
+}
+
+}  // namespace varve
