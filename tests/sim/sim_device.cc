@@ -63,7 +63,7 @@ Status SimDevice::Failed(std::string_view operation, uint64_t offset) {
   return DeviceError(fmt::format("{}: {} at offset {}: injected error", name(), operation, offset));
 }
 
-void SimDevice::Apply(SparseBytes& to, const Write& write) const {
+void SimDevice::Apply(SparseBytes& to, const Written& write) const {
   if (write.data.empty()) {
     to.Fill(write.offset, write.discarded_bytes, kDiscarded);
   } else {
@@ -76,7 +76,7 @@ SimDevice::Fate SimDevice::DrawFate() {
   return dice < lost_share_ ? Fate::kLost : dice < lost_share_ + torn_share_ ? Fate::kTorn : Fate::kWhole;
 }
 
-void SimDevice::ApplyFate(SparseBytes& to, const Write& write) {
+void SimDevice::ApplyFate(SparseBytes& to, const Written& write) {
   const Fate fate = DrawFate();
   if (fate == Fate::kWhole) {
     Apply(to, write);
@@ -120,7 +120,7 @@ void SimDevice::LoseCached(uint64_t completed) {
   SettleCached(completed, true);
 }
 
-void SimDevice::Complete(Write write) {
+void SimDevice::Complete(Written write) {
   Apply(current_, write);
   write.completed = completed_++;
   cached_.push_back(std::move(write));
@@ -142,7 +142,7 @@ void SimDevice::LandUnderWay(bool in_cache) {
   }
   while (!numbers.empty()) {
     const size_t at = random_.Below(numbers.size());
-    Write& write = under_way_[numbers[at]];
+    Written& write = under_way_[numbers[at]];
     // Not acknowledged: nobody may count on it, durable or not.
     write.durable = false;
     if (in_cache) {
@@ -236,7 +236,7 @@ Task<Status> SimDevice::DoWrite(DeviceOffset offset, std::span<const std::byte> 
   if (off_) {
     co_return Failed("write", offset.value);
   }
-  Write write = std::move(under_way_.extract(number).mapped());
+  Written write = std::move(under_way_.extract(number).mapped());
   if (!std::equal(from.begin(), from.end(), write.data.begin())) {
     trace_.Fail("the bytes of a write at {} changed while it was under way", offset.value);
   }
@@ -300,7 +300,7 @@ Task<Status> SimDevice::DoDiscard(DeviceOffset offset, uint64_t bytes) {
   if (off_) {
     co_return Failed("discard", offset.value);
   }
-  Write write = std::move(under_way_.extract(number).mapped());
+  Written write = std::move(under_way_.extract(number).mapped());
   if (Strikes(faults_.write_errors)) {
     co_return Failed("discard", offset.value);
   }

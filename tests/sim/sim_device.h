@@ -23,7 +23,7 @@ namespace varve::sim {
 // Rates are "one in so many operations"; 0: never.
 struct DeviceFaults {
   // The power goes when this many more operations have begun.
-  std::optional<uint64_t> power_off_after;
+  std::optional<uint64_t> power_off_after = std::nullopt;
   // Instead of the power, only the process is gone then.
   bool kill_only = false;
   // Errors: a failed write may have changed some of its sectors; what a failed flush should have made durable
@@ -73,7 +73,7 @@ class SimDevice final : public BlockDevice {
   uint64_t operations() const { return operations_; }
 
  private:
-  struct Write {
+  struct Written {
     uint64_t offset = 0;
     std::vector<std::byte> data;   // empty: a discard
     uint64_t discarded_bytes = 0;  // of a discard
@@ -98,14 +98,14 @@ class SimDevice final : public BlockDevice {
   // Where a write lands: engaged only for one that goes astray.
   std::optional<uint64_t> AstrayOffset(uint64_t bytes);
 
-  void Apply(SparseBytes& to, const Write& write) const;
-  void ApplyFate(SparseBytes& to, const Write& write);
+  void Apply(SparseBytes& to, const Written& write) const;
+  void ApplyFate(SparseBytes& to, const Written& write);
   Fate DrawFate();
   // What was cached before the `completed`-th write is durable, or (with `fate`) meets its fate.
   void SettleCached(uint64_t completed, bool fate);
   // A failed flush: readable still, but of what was cached some will be gone when the power is.
   void LoseCached(uint64_t completed);
-  void Complete(Write write);
+  void Complete(Written write);
   // The prefix of cached_ that is durable anyway is taken off it.
   void DropDurable();
   void LandUnderWay(bool in_cache);
@@ -116,9 +116,9 @@ class SimDevice final : public BlockDevice {
   SparseBytes current_;
   SparseBytes durable_;
   // Completed, in order; durable_ lacks those of them that are not durable.
-  std::vector<Write> cached_;
+  std::vector<Written> cached_;
   // Begun and not completed, by a running number.
-  std::map<uint64_t, Write> under_way_;
+  std::map<uint64_t, Written> under_way_;
   uint64_t next_number_ = 0;
   uint64_t completed_ = 0;
   // Where something was written lately: for writes that go astray and for rot.

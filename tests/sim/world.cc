@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "engine/version/edit_invariants.h"
 #include "engine/version/invariants.h"
 
 namespace varve::sim {
@@ -76,8 +77,15 @@ size_t World::ChooseNext(size_t ready) {
   return ready > 1 && order_.OneIn(shuffles_one_in_) ? order_.Below(ready) : 0;
 }
 
-void World::OnInstalled(const std::shared_ptr<const Version>& version, const VersionEdit& /*edit*/) {
+void World::OnInstalled(const std::shared_ptr<const Version>& version, const VersionEdit& edit) {
   ++figures.versions;
+  // The first edit after an open begins an epoch; what was before it is not known here.
+  if (version_ != nullptr && !edit.epoch) {
+    for (const std::string& violation : CheckEdit(*version_, edit)) {
+      trace.Fail("edit: {}", violation);
+    }
+  }
+  version_ = version;
   for (const std::string& violation : CheckVersion(*version)) {
     trace.Fail("version: {}", violation);
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -48,7 +49,7 @@ class World : private InstallObserver, private Logger {
 
   Outcome Finish();
 
-  // Checks the invariants of every Version.
+  // Checks the invariants of every Version and of the edit that made it.
   InstallObserver& installs() { return *this; }
   Logger& logger() { return *this; }
 
@@ -69,6 +70,8 @@ class World : private InstallObserver, private Logger {
   void OnInstalled(const std::shared_ptr<const Version>& version, const VersionEdit& edit) override;
   void Log(LogLevel level, std::string_view message) override;
 
+  // What the next edit will be applied to.
+  std::shared_ptr<const Version> version_;
   Prng order_;
   uint64_t resumed_ = 0;
   // Runs differ in how much their order is shuffled: now and then, or at every step.
