@@ -46,6 +46,9 @@ StoreShape ShapeOf(const Layout& layout, const StoreOptions& options, uint32_t b
       std::max(std::min(options.level1_bytes, usable / kLevel1PerDevice), shape.tree.table_bytes);
   shape.tree.level_ratio = std::max(options.level_ratio, 2u);
   shape.tree.level0_tables_trigger = std::max(options.level0_tables_trigger, 1u);
+  // Half of what a memtable may hold: keys that were overwritten in it, and its own overhead, make the table
+  // smaller. What a close or a wish for space writes out is smaller by far.
+  shape.tree.level0_full_table_bytes = shape.memtable_bytes / 2;
   shape.tree.grandparent_tables_max = kGrandparentTablesMax;
   const uint64_t largest_merge = kReservedTables * shape.tree.table_bytes;
   // The log has taken its segments before users write (log_segments.h).

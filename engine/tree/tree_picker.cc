@@ -151,10 +151,23 @@ uint64_t IdleTreeBytes(const Version& version, const TreePickerState& state, uin
   return bytes - std::min(bytes, state.leaving_bytes[level]);
 }
 
+// A merge of level 0 rewrites level 1 whatever it brings: it waits until it brings enough. Small tables count
+// by their size, for the merge's cost a byte; each is still one more to ask for every read, so their number
+// counts too, half as much.
+double Level0Score(const Version& version, const TreeConfig& config) {
+  double full_tables = 0;
+  for (const StampedTable& table : version.level0()) {
+    const double share = static_cast<double>(table->valid_bytes()) /
+                         static_cast<double>(std::max<uint64_t>(config.level0_full_table_bytes, 1));
+    full_tables += std::min(share, 1.0);
+  }
+  const double half_count = static_cast<double>(version.level0().size()) / 2;
+  return std::max(full_tables, half_count) / static_cast<double>(std::max(config.level0_tables_trigger, 1u));
+}
+
 double ScoreOf(const Version& version, const TreeConfig& config, uint32_t level, uint64_t tree_bytes) {
   if (level == 0) {
-    return static_cast<double>(version.level0().size()) /
-           static_cast<double>(std::max(config.level0_tables_trigger, 1u));
+    return Level0Score(version, config);
   }
   // Nothing is below the last level of the format.
   if (level + 1 >= kLevels) {

@@ -1,7 +1,7 @@
 // The picker of the levels' Trees: looks at a Version and says which compaction is due, or none. A pure
 // function: no I/O, no clock, no state of its own, and the same answer for the same arguments.
 //
-// Level 0 scores its number of tables over the trigger, level i its valid bytes over its capacity
+// Level 0 scores its number of tables (small ones count less) over the trigger, level i its valid bytes over its capacity
 // (level1_bytes × ratio^(i-1)) times slack; level kLevels-1 takes what comes. The highest score of at least 1
 // goes first; where running jobs are in its way, the next.
 // - Level 0: the transitive closure under overlap of its oldest table goes down, as one merge.
@@ -27,6 +27,8 @@ struct TreeConfig {
   uint32_t level_ratio = 10;
   // A deeper level 0 costs reads and saves writes: each merge rewrites level 1 for more tables.
   uint32_t level0_tables_trigger = 4;
+  // A table of level 0 counts as one from this size on, below it by its share. 0: each counts as one.
+  uint64_t level0_full_table_bytes = 0;
   // How far a level may exceed its capacity before it is compacted.
   double slack = 1.0;
   // Outputs of a merge into level i overlap at most this many tables' worth of level i+1.

@@ -100,6 +100,8 @@ class Stage {
         config_.level_ratio = static_cast<uint32_t>(value);
       } else if (name == "trigger") {
         config_.level0_tables_trigger = static_cast<uint32_t>(value);
+      } else if (name == "full") {
+        config_.level0_full_table_bytes = kib;
       } else if (name == "grandparents") {
         config_.grandparent_tables_max = static_cast<uint32_t>(value);
       } else if (name == "slack") {
