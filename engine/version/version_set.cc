@@ -150,6 +150,13 @@ Task<Result<std::shared_ptr<const Version>>> VersionSet::Install(VersionEdit edi
   if (!applied.ok()) {
     co_return applied.error();
   }
+  if (!recovered_is_durable_) {
+    const Status flushed = co_await environment_.device.Flush(IoPurpose::kManifest);
+    if (!flushed.ok()) {
+      co_return Failed(flushed.error());
+    }
+    recovered_is_durable_ = true;
+  }
   const std::string encoded = EncodeVersionEdit(edit);
   if (!clean_end_ || !manifest_->Fits(encoded.size())) {
     Status rolled = co_await RollLocked(encoded.size());

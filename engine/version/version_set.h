@@ -85,9 +85,12 @@ class VersionSet {
   VersionSetEnvironment environment_;
   // One installer at a time; held over the manifest write.
   AsyncMutex install_mutex_;
-  // The next three: under install_mutex_.
+  // The next four: under install_mutex_.
   std::unique_ptr<ManifestWriter> manifest_;
   bool clean_end_;
+  // A daemon that was killed may have left what Open has read in the device's cache. A durable record behind
+  // one that is lost with the power would look like damage, so the first install flushes.
+  bool recovered_is_durable_ = false;
   Status failure_;
   std::shared_ptr<LiveTables> tables_;
   std::atomic<uint64_t> next_table_id_;

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "engine/base/prng.h"
+#include "engine/device/aligned_buffer.h"
 #include "engine/ring/local_executor.h"
 #include "engine/ring/when_all.h"
 #include "engine/space/extent_allocator.h"
@@ -258,6 +259,27 @@ TEST_P(Manifest, ALostSectorInFrontOfLaterRecordsIsNoticed) {
       EXPECT_GE(at + 3 * sector, written.end) << at;
     }
   }
+}
+
+TEST_P(Manifest, WhatAKilledDaemonLeftInTheDevicesCacheIsDurableBeforeAnythingFollowsIt) {
+  Machine machine(GetParam());
+  ASSERT_TRUE(machine.Open().ok());
+  ASSERT_TRUE(machine.Install(RealEdit(*machine.allocator, 1, "a")).ok());
+  const ManifestLocation manifest = machine.superblocks->current().manifest;
+  const DeviceOffset begin = manifest.extents[0].offset();
+  const MemoryDevice::Contents before = machine.device->Snapshot();
+  ASSERT_TRUE(machine.Install(RealEdit(*machine.allocator, 2, "b")).ok());
+  // The second record was written, and the daemon killed before it was durable.
+  AlignedBuffer bytes(64 * kKiB);
+  bytes.CopyIn(0, machine.device->Peek(begin.value, bytes.size()));
+  machine.device->Restore(before);
+  ASSERT_TRUE(machine.executor.Run(machine.device->Write(begin, bytes.span(), IoPurpose::kManifest)).ok());
+  ASSERT_TRUE(machine.Open().ok());
+  ASSERT_TRUE(machine.Install(RealEdit(*machine.allocator, 3, "c")).ok());
+  machine.device->Crash();
+  const Status opened = machine.Open();
+  ASSERT_TRUE(opened.ok()) << opened.ToString();
+  EXPECT_EQ(machine.versions->current()->tree(1).size(), 3U);
 }
 
 TEST_P(Manifest, SectorsThatChangedPlacesAreNoticed) {
