@@ -74,6 +74,7 @@ json OptionsJson(const BenchOptions& options, const Bed& bed, uint64_t memory_li
           {"level_ratio", run.level_ratio},
           {"level1_bytes", run.level1_bytes},
           {"background_threads", run.background_threads},
+          {"spin_micros", run.spin_micros},
           {"memory_limit_bytes", memory_limit},
           {"device_bytes", bed.size_bytes()},
           {"device", options.bed.device.empty() ? "memory" : options.bed.device},

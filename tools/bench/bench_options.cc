@@ -134,8 +134,9 @@ void AddWorkloadOptions(CLI::App& command, RunOptions& options) {
   command
       .add_option(
           "--log-interval", options.log_interval_seconds,
-          "Seconds after which every engine makes its log durable (default: varve 1, the others never)")
-      ->check(CLI::Range(0.001, 300.0));
+          "Seconds after which every engine makes its log durable; 0: their own ways, varve 1, the others never")
+      ->check(CLI::Range(0.0, 300.0))
+      ->capture_default_str();
   command.add_flag("--sync", options.sync, "Each write is durable before its call ends");
 }
 
@@ -150,6 +151,11 @@ void AddEngineOptions(CLI::App& command, RunOptions& options) {
   command.add_option("--level1", options.level1_bytes, "Size of level 1 (default: 256M)")->transform(Size());
   command.add_option("--background", options.background_threads, "Threads that merge")
       ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+  command
+      .add_option("--spin", options.spin_micros,
+                  "Microseconds that a thread of varve's looks for its answer from the device before it sleeps")
+      ->check(CLI::Range(0U, 1'000U))
       ->capture_default_str();
   AddChecked(command, "--technique", options, "NAME=on|off, of varve; may be repeated", TakeTechnique)
       ->group(kShapeGroup);

@@ -34,7 +34,7 @@ struct RunOptions {
   double duration_seconds = 0;  // 0: none
   uint64_t seed = 1;
   bool sync = false;
-  double log_interval_seconds = 0;  // 0: each engine's own way
+  double log_interval_seconds = 1;  // 0: each engine's own way
 
   uint64_t cache_bytes = 256 * kMiB;
   uint64_t memtable_bytes = 64 * kMiB;
@@ -42,6 +42,7 @@ struct RunOptions {
   uint32_t level_ratio = 10;
   uint64_t level1_bytes = 256 * kMiB;
   uint32_t background_threads = 1;
+  uint32_t spin_micros = 50;  // of varve's threads that ask
   Techniques techniques;
 
   uint64_t operations_of_reads() const { return operations != 0 ? operations : number; }

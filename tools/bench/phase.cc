@@ -186,11 +186,12 @@ void PhaseMeter::Finish(PhaseFigures& figures, bool engine_was_reopened) {
   }
 }
 
-Result<std::unique_ptr<Lanes>> Lanes::Start(uint32_t threads, const Clock& clock) {
+Result<std::unique_ptr<Lanes>> Lanes::Start(uint32_t threads, uint32_t spin_micros, const Clock& clock) {
   std::unique_ptr<Lanes> lanes(new Lanes());
   for (uint32_t i = 0; i <= threads; ++i) {
     ReactorThread::Options options;
     options.name = i == threads ? "bench-writer" : fmt::format("bench-{}", i);
+    options.reactor.spin_nanos = uint64_t{spin_micros} * 1000;
     Result<std::unique_ptr<ReactorThread>> thread = ReactorThread::Start(std::move(options), clock);
     if (!thread.ok()) {
       return thread.error();

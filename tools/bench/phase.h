@@ -80,8 +80,9 @@ using ReportProgress = std::function<void(uint64_t done, uint64_t total)>;
 // a mount's do, since an engine may go on writing where a user began it.
 class Lanes {
  public:
-  // `threads` that ask, and one for the writer beside rangehot. `clock` must outlive them.
-  static Result<std::unique_ptr<Lanes>> Start(uint32_t threads, const Clock& clock);
+  // `threads` that ask, and one for the writer beside rangehot. `spin_micros`: how long each looks for the
+  // device's answer before it sleeps. `clock` must outlive them.
+  static Result<std::unique_ptr<Lanes>> Start(uint32_t threads, uint32_t spin_micros, const Clock& clock);
 
   Reactor& asking(uint32_t number) { return threads_[number]->reactor(); }
   Reactor& writer() { return threads_.back()->reactor(); }

@@ -181,7 +181,7 @@ Status RunPhases(const WorkerOptions& worker, const RunOptions& options) {
     }
   }
   const SystemClock clock;
-  const Result<std::unique_ptr<Lanes>> lanes = Lanes::Start(options.threads, clock);
+  const Result<std::unique_ptr<Lanes>> lanes = Lanes::Start(options.threads, options.spin_micros, clock);
   if (!lanes.ok()) {
     return lanes.error();
   }
