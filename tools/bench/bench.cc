@@ -118,6 +118,9 @@ class Bench {
   Status RunAll() {
     for (uint32_t round = 1; round <= options_.rounds; ++round) {
       for (const std::string& engine : options_.engines) {
+        if (absent_.contains(engine)) {
+          continue;
+        }
         Status status = RunEngine(engine, round);
         if (status.Is(ErrorCode::kCancelled)) {
           return status;
@@ -126,6 +129,9 @@ class Bench {
           failed_ = true;
           PrintComplaint("bench", fmt::format("{}, round {}: {}", engine, round, status.error().message()));
           runs_.back()["error"] = status.error().message();
+        } else if (absent_.contains(engine)) {
+          runs_.erase(runs_.size() - 1);
+          notes_.insert(fmt::format("{} is left out: this varve was built without it", engine));
         }
       }
     }
@@ -209,7 +215,9 @@ class Bench {
 
   void Take(const json& message, const std::string& engine, uint32_t round,
             std::unique_ptr<Progress>& progress) {
-    if (message.contains("notes")) {
+    if (message.contains("absent")) {
+      absent_.insert(engine);
+    } else if (message.contains("notes")) {
       for (const json& note : message["notes"]) {
         notes_.insert(note.get<std::string>());
       }
@@ -242,6 +250,8 @@ class Bench {
   SystemClock clock_;
   json runs_ = json::array();
   std::set<std::string> notes_;
+  // Engines that the worker was built without.
+  std::set<std::string> absent_;
   std::string shown_;
   bool failed_ = false;
 };

@@ -4,6 +4,7 @@
 //   {"progress":[phase,done,total]}           now and then
 //   {"phase":{...}}                           after each phase: ToJson of tools/bench/phase.h
 //   {"crash":true,"records":n}                it is about to kill itself, as the phase `crash` asks
+//   {"absent":true}                           this program was built without the engine; it ends
 //   {"error":text}                            and ends
 #pragma once
 
