@@ -302,7 +302,8 @@ bool Reactor::Spin() {
 }
 
 void Reactor::WaitForWork() {
-  if (options_.spin_nanos > 0 && Spin()) {
+  // A timer says how much time there is.
+  if (options_.spin_nanos > 0 && timers_.empty() && Spin()) {
     ++counters_.spins;
     return;
   }

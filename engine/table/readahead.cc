@@ -5,8 +5,8 @@
 namespace varve {
 namespace {
 
-// A walk that read two blocks in order is a scan; most of those that read one are not.
-constexpr uint32_t kReadsBeforeGrowth = 2;
+// A walk that goes on into a second block is a scan; most of those that read one are not.
+constexpr uint32_t kReadsBeforeGrowth = 1;
 constexpr uint64_t kFirstGrownBytes = 16 * kKiB;
 
 }  // namespace
