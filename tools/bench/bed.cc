@@ -193,8 +193,9 @@ Status Bed::FormatVarve() {
 
 Status Bed::Mount() {
   if (mount_point_.empty()) {
-    // The mount is this process's alone, and goes with it.
-    if (unshare(CLONE_NEWNS) != 0 || mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) {
+    // The mount is this process's alone, and goes with it. What others unmount meanwhile goes here too, where
+    // their mounts are shared: a copy would keep their devices in use.
+    if (unshare(CLONE_NEWNS) != 0 || mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0) {
       return Failure("cannot mount privately", errno);
     }
     std::string pattern = "/tmp/varve-bench.XXXXXX";
