@@ -137,9 +137,15 @@ Status RaiseReadAhead(const std::string& directory, uint32_t kibibytes) {
   if (::stat(directory.c_str(), &stat) != 0) {
     return DeviceError(fmt::format("{}: {}", directory, std::strerror(errno)));
   }
-  const std::string path =
-      fmt::format("/sys/class/bdi/{}:{}/read_ahead_kb", major(stat.st_dev), minor(stat.st_dev));
-  const int file = open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  // A fuseblk mount has the number of its device, whose own entry is the one without the suffix.
+  const std::string entry = fmt::format("/sys/class/bdi/{}:{}", major(stat.st_dev), minor(stat.st_dev));
+  const std::string name = "/read_ahead_kb";
+  std::string path = entry + "-fuseblk" + name;
+  int file = open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  if (file < 0 && errno == ENOENT) {
+    path = entry + name;
+    file = open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  }
   if (file < 0) {
     return DeviceError(fmt::format("{}: {}", path, std::strerror(errno)));
   }

@@ -34,6 +34,15 @@ umount "$mount_point"
 INSIDE
 unshare --mount bash "$folder/inside.sh" "$varve" "$device" "$mount_point" "$folder" || fail "mount -t varve"
 
+step "read-ahead is raised for the mount, and left alone for the device under it"
+of_device() { cat "/sys/block/${device#/dev/}/queue/read_ahead_kb"; }
+before=$(of_device)
+mount_store
+number=$(cat "/sys/block/${device#/dev/}/dev")
+[ "$(cat "/sys/class/bdi/$number-fuseblk/read_ahead_kb")" = 4096 ] || fail "the mount reads ahead too little"
+[ "$(of_device)" = "$before" ] || fail "the device's own read-ahead was changed"
+umount "$mount_point"
+
 step "umount returns when everything is on the device and it is free"
 mount_store
 echo kept >"$mount_point/file"
