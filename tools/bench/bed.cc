@@ -16,6 +16,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <vector>
 
 #include "engine/base/prng.h"
@@ -198,7 +199,12 @@ Status Bed::Mount() {
     if (unshare(CLONE_NEWNS) != 0 || mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0) {
       return Failure("cannot mount privately", errno);
     }
-    std::string pattern = "/tmp/varve-bench.XXXXXX";
+    std::error_code error;
+    const std::filesystem::path folder = std::filesystem::temp_directory_path(error);
+    if (error) {
+      return Failure("no folder for temporary files (TMPDIR)", error.value());
+    }
+    std::string pattern = (folder / "varve-bench.XXXXXX").string();
     if (mkdtemp(pattern.data()) == nullptr) {
       return Failure(pattern, errno);
     }

@@ -132,9 +132,9 @@ void AddWorkloadOptions(CLI::App& command, RunOptions& options) {
                      "End phases that do not fill after so many seconds");
   command.add_option("--seed", options.seed, "Of all random draws")->capture_default_str();
   command
-      .add_option(
-          "--log-interval", options.log_interval_seconds,
-          "Seconds after which every engine makes its log durable; 0: their own ways, varve 1, the others never")
+      .add_option("--log-interval", options.log_interval_seconds,
+                  "Seconds after which every engine makes its log durable; 0: their own ways, varve 1, the "
+                  "others never")
       ->check(CLI::Range(0.0, 300.0))
       ->capture_default_str();
   command.add_flag("--sync", options.sync, "Each write is durable before its call ends");
@@ -153,8 +153,9 @@ void AddEngineOptions(CLI::App& command, RunOptions& options) {
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
   command
-      .add_option("--spin", options.spin_micros,
-                  "Microseconds that a thread of varve's looks for its answer from the device before it sleeps")
+      .add_option(
+          "--spin", options.spin_micros,
+          "Microseconds that a thread of varve's looks for its answer from the device before it sleeps")
       ->check(CLI::Range(0U, 1'000U))
       ->capture_default_str();
   AddChecked(command, "--technique", options, "NAME=on|off, of varve; may be repeated", TakeTechnique)
