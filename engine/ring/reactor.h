@@ -45,8 +45,9 @@ struct ReactorOptions {
   uint32_t entries = 256;
   // Operations whose completions fit without the kernel's slower overflow list.
   uint32_t completion_entries = 4096;
-  // Polls mailbox and completions for so long before it sleeps, unless it waits for a timer. Spares the wake-up
-  // (tens of microseconds on another CPU) at the price of the CPU; 0 where somebody else needs the CPU.
+  // Polls mailbox and completions for so long before it sleeps, unless it waits for a timer. Spares the
+  // wake-up (tens of microseconds on another CPU) at the price of the CPU; 0 where somebody else needs the
+  // CPU.
   uint64_t spin_nanos = 0;
   // Entries of 128 bytes, for uring_cmd with 80 bytes of command (fuse-over-io_uring).
   bool wide_entries = false;

@@ -1,9 +1,9 @@
 // The picker of the levels' Trees: looks at a Version and says which compaction is due, or none. A pure
 // function: no I/O, no clock, no state of its own, and the same answer for the same arguments.
 //
-// Level 0 scores its number of tables (small ones count less) over the trigger, level i its valid bytes over its capacity
-// (level1_bytes × ratio^(i-1)) times slack; level kLevels-1 takes what comes. The highest score of at least 1
-// goes first; where running jobs are in its way, the next.
+// Level 0 scores its number of tables (small ones count less) over the trigger, level i its valid bytes over
+// its capacity (level1_bytes × ratio^(i-1)) times slack; level kLevels-1 takes what comes. The highest score
+// of at least 1 goes first; where running jobs are in its way, the next.
 // - Level 0: the transitive closure under overlap of its oldest table goes down, as one merge.
 // - Level i: the table that overlaps the least of the level below for its size (RocksDB's
 // kMinOverlappingRatio), together
