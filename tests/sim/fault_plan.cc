@@ -20,7 +20,7 @@ FaultPlan DrawFaults(Prng& random, bool may_lie) {
   DeviceFaults& device = plan.device;
   if (!random.OneIn(4)) {
     device.power_off_after = DrawMagnitude(random, 11);
-    device.kill_only = random.OneIn(5);
+    device.kill_only = random.OneIn(3);
   }
   if (random.OneIn(2)) {
     device.latency_nanos_max = uint64_t{100} << random.Below(14);

@@ -62,7 +62,8 @@ std::vector<Record> StoreClients::DrawRecords(size_t client) {
       uint64_t more = random_.OneIn(20) ? random_.Below(20'000) : random_.Below(200);
       if (fills_device) {
         more += 30'000 + random_.Below(200'000);
-      } else if (random_.OneIn(2000)) {
+      } else if (random_.OneIn(300)) {
+        // Two of these make the log write a group that nobody has asked to be durable.
         more = 400'000;
       }
       record.value.append(more, static_cast<char>('A' + random_.Below(26)));

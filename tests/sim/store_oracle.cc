@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "engine/base/checksum.h"
+
 namespace varve::sim {
 
 namespace {
@@ -70,7 +72,7 @@ void StoreOracle::Begin(size_t client, const std::vector<Record>& records, Write
       batch.Delete(record.key);
     } else {
       batch.Put(record.key, record.value);
-      c.ever_written[record.key].push_back(record.value);
+      c.ever_written[record.key].insert(Hash64(record.value));
     }
   }
 }
@@ -188,7 +190,7 @@ Problem StoreOracle::CheckWasWritten(std::string_view key, std::string_view valu
   if (owner < clients_.size()) {
     const auto& written = clients_[owner].ever_written;
     const auto at = written.find(key);
-    if (at != written.end() && std::find(at->second.begin(), at->second.end(), value) != at->second.end()) {
+    if (at != written.end() && at->second.contains(Hash64(value))) {
       return std::nullopt;
     }
   }

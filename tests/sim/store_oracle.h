@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -90,7 +91,8 @@ class StoreOracle {
     uint64_t base = 0;
     State base_state;
     std::vector<Batch> batches;
-    std::map<std::string, std::vector<std::string>, std::less<>> ever_written;
+    // Hashes of values: for each key all that it ever had.
+    std::map<std::string, std::set<uint64_t>, std::less<>> ever_written;
   };
 
   static void ApplyTo(State& state, const Batch& batch);

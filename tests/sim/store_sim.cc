@@ -81,7 +81,7 @@ class StoreRun {
     trace_.Add("round {}: {}", round, Describe(plan_));
     if (full_device_) {
       // Long enough to fill it.
-      plan_.operations += 1'500;
+      plan_.operations += 2'000 / clients_;
     }
     device_.Plan(plan_.device);
     if (!Open()) {
