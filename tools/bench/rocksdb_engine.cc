@@ -294,7 +294,8 @@ class RocksdbEngine final : public Engine {
     table.cache_index_and_filter_blocks = true;
     table.cache_index_and_filter_blocks_with_high_priority = true;
     table.pin_l0_filter_and_index_blocks_in_cache = true;
-    // In pieces of a block, as in varve: whole ones of a large table would push each other out of a small cache.
+    // In pieces of a block, as in varve: whole ones of a large table would push each other out of a small
+    // cache.
     table.index_type = rocksdb::BlockBasedTableOptions::kTwoLevelIndexSearch;
     table.partition_filters = true;
     table.metadata_block_size = 4 * kKiB;
