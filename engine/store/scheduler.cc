@@ -45,6 +45,8 @@ Task<void> Scheduler::Stop() {
   SpawnOn(home_, InterruptCommit());
   co_await loop_ended_.Wait();
   co_await commit_ended_.Wait();
+  // The commit loop may have ended by itself before its interruption had its turn.
+  co_await interruption_ended_.Wait();
   progress_.WakeAll();
 }
 
@@ -102,6 +104,7 @@ Task<void> Scheduler::CommitLoop() {
 Task<void> Scheduler::InterruptCommit() {
   commit_sleep_.Interrupt();
   unsynced_.Set();
+  interruption_ended_.Set();
   co_return;
 }
 

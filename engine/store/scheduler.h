@@ -142,6 +142,7 @@ class Scheduler {
   InterruptibleSleep commit_sleep_;
   AsyncEvent loop_ended_;
   AsyncEvent commit_ended_;
+  AsyncEvent interruption_ended_;
   bool started_ = false;
 
   mutable std::mutex mutex_;
