@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -71,10 +72,14 @@ LatencyFigures LatencyOf(const json& times) {
   figures.mean = Number(times, "mean") / 1e3;
   figures.max = Number(times, "max") / 1e3;
   if (const auto found = times.find("percentile"); found != times.end()) {
-    figures.p50 = Number(*found, "50.000000") / 1e3;
-    figures.p99 = Number(*found, "99.000000") / 1e3;
-    figures.p99_9 = Number(*found, "99.900000") / 1e3;
-    figures.p99_99 = Number(*found, "99.990000") / 1e3;
+    // The upper ends of fio's buckets, which may lie above the largest time of all.
+    const auto percentile = [&](const char* name) {
+      return std::min(Number(*found, name) / 1e3, figures.max);
+    };
+    figures.p50 = percentile("50.000000");
+    figures.p99 = percentile("99.000000");
+    figures.p99_9 = percentile("99.900000");
+    figures.p99_99 = percentile("99.990000");
   }
   if (const auto found = times.find("bins"); found != times.end()) {
     std::map<double, uint64_t> bins;
