@@ -299,9 +299,25 @@ uint32_t FileSectorBytes(int fd) {
   return 0;
 }
 
+// A process that was killed lets go of its files only when the kernel has taken its ring down, some time
+// after the process is gone: while nobody can be named as the holder of `found`, it is worth waiting. Blocks.
+template <typename Claim>
+bool ClaimInTime(const struct stat& found, const Claim& claim) {
+  constexpr int kTries = 40;
+  constexpr useconds_t kPauseMicros = 50'000;
+  for (int i = 0; i < kTries && !claim(); ++i) {
+    if (i + 1 == kTries || !DescribeHolder(found).empty()) {
+      return false;
+    }
+    usleep(kPauseMicros);
+  }
+  return true;
+}
+
 // A lock of the open file, not of the process: it passes to a child that goes on as the daemon.
-bool Lock(const FileDescriptor& file) {
-  return flock(file.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+bool Lock(const FileDescriptor& file, const struct stat& found) {
+  return ClaimInTime(found,
+                     [&] { return flock(file.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK; });
 }
 
 Status ClaimBlockDevice(const std::string& path, const struct stat& found, int flags, Opened& opened) {
@@ -315,7 +331,8 @@ Status ClaimBlockDevice(const std::string& path, const struct stat& found, int f
   }
   opened.backing = FileDescriptor(open(image.c_str(), O_RDONLY | O_CLOEXEC));
   struct stat image_found {};
-  if (opened.backing.is_open() && !Lock(opened.backing) && fstat(opened.backing.get(), &image_found) == 0) {
+  if (opened.backing.is_open() && fstat(opened.backing.get(), &image_found) == 0 &&
+      !Lock(opened.backing, image_found)) {
     return InUse(image, image_found);
   }
   return OkStatus();
@@ -327,7 +344,7 @@ Status ClaimFile(const std::string& path, const struct stat& found, const Opened
     return Busy(
         fmt::format("{} is attached to {}: use that, or detach it (losetup -d {})", path, loop, loop));
   }
-  return Lock(opened.data) ? OkStatus() : Status(InUse(path, found));
+  return Lock(opened.data, found) ? OkStatus() : Status(InUse(path, found));
 }
 
 bool IsWriteProtected(const std::string& path) {
