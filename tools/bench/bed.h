@@ -10,7 +10,7 @@
 #include <string>
 
 #include "engine/base/result.h"
-#include "tools/bench/loop_device.h"
+#include "tools/loop_device.h"
 
 namespace varve {
 

@@ -16,9 +16,9 @@
 #include "engine/base/clock.h"
 #include "tools/bench/comparison.h"
 #include "tools/bench/control_group.h"
-#include "tools/bench/device_counters.h"
 #include "tools/bench/worker_process.h"
 #include "tools/bench/workload.h"
+#include "tools/device_counters.h"
 #include "tools/progress.h"
 #include "tools/report.h"
 

@@ -15,11 +15,11 @@
 #include "engine/base/clock.h"
 #include "engine/base/result.h"
 #include "tools/bench/bench_options.h"
-#include "tools/bench/device_counters.h"
 #include "tools/bench/engine.h"
 #include "tools/bench/latency_histogram.h"
 #include "tools/bench/user_loop.h"
 #include "tools/bench/workload.h"
+#include "tools/device_counters.h"
 #include "tools/reactor_thread.h"
 
 namespace varve {

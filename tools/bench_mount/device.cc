@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
+#include <optional>
 #include <vector>
 
 #include "engine/base/units.h"
@@ -19,48 +19,11 @@ namespace varve {
 
 namespace {
 
-// Others may take the number that the kernel named free.
-constexpr int kAttempts = 16;
-// The kernel's counters are in these, whatever the device's own sector.
-constexpr uint64_t kCounterSectorBytes = 512;
 // VM_READAHEAD_PAGES of linux/mm.h, 128 KiB, in sectors of 512 bytes.
 constexpr unsigned long kReadAheadSectors = 256;
 
 Error SystemError(const std::string& what) {
   return DeviceError(fmt::format("{}: {}", what, std::strerror(errno)));
-}
-
-// The number of a loop device bound to `file`, opened as `device`.
-Result<int> Bind(int control, int file, int& device) {
-  for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    const int number = ioctl(control, LOOP_CTL_GET_FREE);
-    if (number < 0) {
-      return SystemError("no free loop device");
-    }
-    device = open(fmt::format("/dev/loop{}", number).c_str(), O_RDWR | O_CLOEXEC);
-    if (device < 0) {
-      return SystemError(fmt::format("/dev/loop{}", number));
-    }
-    loop_config config{};
-    config.fd = static_cast<uint32_t>(file);
-    config.info.lo_flags = LO_FLAGS_AUTOCLEAR | LO_FLAGS_DIRECT_IO;
-    if (ioctl(device, LOOP_CONFIGURE, &config) == 0) {
-      return number;
-    }
-    const int failure = errno;
-    close(device);
-    device = -1;
-    errno = failure;
-    if (failure != EBUSY) {
-      break;
-    }
-  }
-  return SystemError("cannot set up a loop device");
-}
-
-bool UsesDirectIo(int device) {
-  loop_info64 info{};
-  return ioctl(device, LOOP_GET_STATUS64, &info) == 0 && (info.lo_flags & LO_FLAGS_DIRECT_IO) != 0;
 }
 
 Status WriteAll(int file, const std::vector<char>& bytes, uint64_t offset, uint64_t end) {
@@ -82,26 +45,20 @@ Result<BenchDevice> BenchDevice::Make(const std::string& folder, uint64_t bytes)
   if (file < 0) {
     return SystemError(fmt::format("cannot make a file in {}", folder));
   }
-  const int control = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
-  int device = -1;
-  if (control < 0 || ftruncate(file, static_cast<off_t>(bytes)) != 0) {
-    const Error error = SystemError(control < 0 ? "/dev/loop-control" : "cannot size the device's file");
+  if (ftruncate(file, static_cast<off_t>(bytes)) != 0) {
+    const Error error = SystemError("cannot size the device's file");
     close(file);
     return error;
   }
-  const Result<int> number = Bind(control, file, device);
-  close(control);
-  if (!number.ok()) {
+  Result<LoopDevice> loop = LoopDevice::Attach(file, fmt::format("a file in {}", folder));
+  if (!loop.ok()) {
     close(file);
-    return number.error();
+    return loop.error();
   }
-  return BenchDevice(fmt::format("/dev/loop{}", *number), bytes, UsesDirectIo(device), file, device);
+  return BenchDevice(bytes, file, std::move(*loop));
 }
 
 BenchDevice::~BenchDevice() {
-  if (device_ >= 0) {
-    close(device_);
-  }
   if (file_ >= 0) {
     close(file_);
   }
@@ -122,27 +79,25 @@ Status BenchDevice::FillHoles() {
 }
 
 Status BenchDevice::Refresh() {
-  if (fsync(device_) != 0 || ioctl(device_, BLKFLSBUF, 0) != 0 ||
-      ioctl(device_, BLKRASET, kReadAheadSectors) != 0) {
-    return SystemError(path_);
+  if (fsync(loop_.descriptor()) != 0 || ioctl(loop_.descriptor(), BLKFLSBUF, 0) != 0 ||
+      ioctl(loop_.descriptor(), BLKRASET, kReadAheadSectors) != 0) {
+    return SystemError(path());
   }
   return OkStatus();
 }
 
-Result<BenchDeviceCounters> BenchDevice::Counters() const {
-  const std::string name = path_.substr(path_.find_last_of('/') + 1);
-  std::ifstream stat("/sys/block/" + name + "/stat");
-  uint64_t merged = 0;
-  uint64_t milliseconds = 0;
-  BenchDeviceCounters counters;
-  stat >> counters.reads >> merged >> counters.read_bytes >> milliseconds;
-  stat >> counters.writes >> merged >> counters.written_bytes >> milliseconds;
-  if (!stat) {
-    return DeviceError(fmt::format("there are no counters of {}", path_));
+bool BenchDevice::direct() const {
+  loop_info64 info{};
+  return ioctl(loop_.descriptor(), LOOP_GET_STATUS64, &info) == 0 &&
+         (info.lo_flags & LO_FLAGS_DIRECT_IO) != 0;
+}
+
+Result<DeviceCounters> BenchDevice::Counters() const {
+  const std::optional<DeviceCounters> counters = ReadDeviceCounters(DeviceStatPath(path()));
+  if (!counters) {
+    return DeviceError(fmt::format("there are no counters of {}", path()));
   }
-  counters.read_bytes *= kCounterSectorBytes;
-  counters.written_bytes *= kCounterSectorBytes;
-  return counters;
+  return *counters;
 }
 
 }  // namespace varve

@@ -35,7 +35,7 @@ struct MountPhase {
   uint64_t user_bytes = 0;
   std::optional<LatencyFigures> latency;
   // From the mount to the end of the unmount.
-  BenchDeviceCounters device;
+  DeviceCounters device;
   // Writing out what the phase left in memory; none for the raw device.
   std::optional<double> unmount_seconds;
   std::optional<ProgramUsage> daemon;

@@ -151,7 +151,7 @@ Json HistogramJson(const LatencyFigures& latency) {
   return json;
 }
 
-Json DeviceJson(const BenchDeviceCounters& device) {
+Json DeviceJson(const DeviceCounters& device) {
   Json json;
   json["read_bytes"] = device.read_bytes;
   json["written_bytes"] = device.written_bytes;

@@ -166,7 +166,7 @@ class MountBench {
       if (Status refreshed = device_.Refresh(); !refreshed.ok()) {
         return refreshed;
       }
-      const Result<BenchDeviceCounters> before = device_.Counters();
+      const Result<DeviceCounters> before = device_.Counters();
       Result<MountPhase> phase = RunFioJob(job, FioPlaceAt(device_.path()), interruption_);
       if (!phase.ok()) {
         return phase.status();
@@ -192,7 +192,7 @@ class MountBench {
     if (Status refreshed = device_.Refresh(); !refreshed.ok()) {
       return refreshed;
     }
-    const Result<BenchDeviceCounters> before = device_.Counters();
+    const Result<DeviceCounters> before = device_.Counters();
     Result<MountedFilesystem> mounted = MountedFilesystem::Mount(kind, place_, interruption_);
     if (!mounted.ok()) {
       return mounted.status();
@@ -215,12 +215,12 @@ class MountBench {
     return Finish(before, std::move(*phase), run);
   }
 
-  Status Finish(const Result<BenchDeviceCounters>& before, MountPhase phase, MountRun& run) {
-    const Result<BenchDeviceCounters> after = device_.Counters();
+  Status Finish(const Result<DeviceCounters>& before, MountPhase phase, MountRun& run) {
+    const Result<DeviceCounters> after = device_.Counters();
     if (!before.ok() || !after.ok()) {
       return before.ok() ? after.status() : before.status();
     }
-    phase.device = *after - *before;
+    phase.device = after->Since(*before);
     run.phases.push_back(std::move(phase));
     done_(run, run.phases.back());
     return interruption_.Requested() ? Status(Cancelled("interrupted")) : OkStatus();

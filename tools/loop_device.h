@@ -14,6 +14,9 @@ class LoopDevice {
   // Attaches `file` with direct I/O to its filesystem. Needs root. Errors: kUnsupported (no loop devices
   // here), kDeviceError.
   static Result<LoopDevice> Attach(const std::string& file);
+  // The same with a file that is open for reading and writing; without direct I/O where its filesystem has
+  // none. `name` is for messages.
+  static Result<LoopDevice> Attach(int file, const std::string& name);
 
   LoopDevice(LoopDevice&& other) noexcept
       : descriptor_(std::exchange(other.descriptor_, -1)), path_(std::move(other.path_)) {}
@@ -25,6 +28,8 @@ class LoopDevice {
   ~LoopDevice();
 
   const std::string& path() const { return path_; }
+  // Open for reading and writing.
+  int descriptor() const { return descriptor_; }
 
  private:
   LoopDevice(int descriptor, std::string path) : descriptor_(descriptor), path_(std::move(path)) {}

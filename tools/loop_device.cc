@@ -1,4 +1,4 @@
-#include "tools/bench/loop_device.h"
+#include "tools/loop_device.h"
 
 #include <fcntl.h>
 #include <fmt/core.h>
@@ -22,19 +22,23 @@ constexpr int kReadAheadKibibytes = 128;
 }  // namespace
 
 Result<LoopDevice> LoopDevice::Attach(const std::string& file) {
+  const int backing = open(file.c_str(), O_RDWR | O_DIRECT | O_CLOEXEC);
+  if (backing < 0) {
+    return DeviceError(fmt::format("{}: {}", file, std::strerror(errno)));
+  }
+  Result<LoopDevice> attached = Attach(backing, file);
+  close(backing);
+  return attached;
+}
+
+Result<LoopDevice> LoopDevice::Attach(int file, const std::string& name) {
   const int control = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
   if (control < 0) {
     return Unsupported(
         fmt::format("cannot make loop devices here: /dev/loop-control: {}", std::strerror(errno)));
   }
-  const int backing = open(file.c_str(), O_RDWR | O_DIRECT | O_CLOEXEC);
-  if (backing < 0) {
-    const int failure = errno;
-    close(control);
-    return DeviceError(fmt::format("{}: {}", file, std::strerror(failure)));
-  }
   loop_config config{};
-  config.fd = static_cast<__u32>(backing);
+  config.fd = static_cast<__u32>(file);
   config.info.lo_flags = LO_FLAGS_DIRECT_IO | LO_FLAGS_AUTOCLEAR;
   int failure = EBUSY;
   int device = -1;
@@ -48,10 +52,9 @@ Result<LoopDevice> LoopDevice::Attach(const std::string& file) {
       close(device);
     }
   }
-  close(backing);
   close(control);
   if (failure != 0) {
-    return DeviceError(fmt::format("{}: cannot attach {}: {}", path, file, std::strerror(failure)));
+    return DeviceError(fmt::format("{}: cannot attach {}: {}", path, name, std::strerror(failure)));
   }
   // The device's number may have been used, and tuned, by somebody before.
   std::ofstream(fmt::format("/sys/block/{}/queue/read_ahead_kb", path.substr(path.rfind('/') + 1)))

@@ -1,4 +1,4 @@
-#include "tools/bench/device_counters.h"
+#include "tools/device_counters.h"
 
 #include <fmt/core.h>
 #include <sys/stat.h>
