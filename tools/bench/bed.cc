@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <linux/fs.h>
-#include <sched.h>
 #include <spawn.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
@@ -14,9 +13,8 @@
 
 #include <array>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
-#include <filesystem>
+#include <utility>
 #include <vector>
 
 #include "engine/base/prng.h"
@@ -124,9 +122,6 @@ Bed::~Bed() {
     const Status cleared = Clear();
     static_cast<void>(cleared);
   }
-  if (!mount_point_.empty()) {
-    rmdir(mount_point_.c_str());
-  }
 }
 
 Status Bed::CheckUnused(bool force) {
@@ -172,7 +167,8 @@ Result<std::string> Bed::Prepare(const std::string& engine) {
   if (Status mounted = Mount(); !mounted.ok()) {
     return mounted.error();
   }
-  const std::string folder = mount_point_ + "/" + engine;
+  // Through this process: the engine's own opens it by this name.
+  const std::string folder = fmt::format("/proc/{}/fd/{}/{}", getpid(), mount_, engine);
   if (mkdir(folder.c_str(), 0700) != 0) {
     return Failure(folder, errno);
   }
@@ -193,48 +189,50 @@ Status Bed::FormatVarve() {
 }
 
 Status Bed::Mount() {
-  if (mount_point_.empty()) {
-    // The mount is this process's alone, and goes with it. What others unmount meanwhile goes here too, where
-    // their mounts are shared: a copy would keep their devices in use.
-    if (unshare(CLONE_NEWNS) != 0 || mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0) {
-      return Failure("cannot mount privately", errno);
-    }
-    std::error_code error;
-    const std::filesystem::path folder = std::filesystem::temp_directory_path(error);
-    if (error) {
-      return Failure("no folder for temporary files (TMPDIR)", error.value());
-    }
-    std::string pattern = (folder / "varve-bench.XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr) {
-      return Failure(pattern, errno);
-    }
-    mount_point_ = pattern;
+  const int filesystem = fsopen("ext4", FSOPEN_CLOEXEC);
+  if (filesystem < 0) {
+    return Failure("cannot mount an ext4", errno);
   }
-  if (mount(device_.c_str(), mount_point_.c_str(), "ext4", MS_NOATIME, "discard") != 0) {
-    return Failure(fmt::format("cannot mount {}", device_), errno);
+  if (fsconfig(filesystem, FSCONFIG_SET_STRING, "source", device_.c_str(), 0) != 0 ||
+      fsconfig(filesystem, FSCONFIG_SET_FLAG, "discard", nullptr, 0) != 0 ||
+      fsconfig(filesystem, FSCONFIG_CMD_CREATE, nullptr, nullptr, 0) != 0) {
+    const int failure = errno;
+    close(filesystem);
+    return Failure(fmt::format("cannot mount {}", device_), failure);
   }
-  mounted_ = true;
-  return OkStatus();
+  mount_ = fsmount(filesystem, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOATIME);
+  const int failure = errno;
+  close(filesystem);
+  return mount_ >= 0 ? OkStatus() : Failure(fmt::format("cannot mount {}", device_), failure);
+}
+
+void Bed::Unmount() {
+  if (mount_ >= 0) {
+    close(std::exchange(mount_, -1));
+  }
 }
 
 Status Bed::Refresh() {
-  if (!mounted_) {
+  if (mount_ < 0) {
     return OkStatus();
   }
-  if (umount2(mount_point_.c_str(), 0) != 0) {
-    return Failure(mount_point_, errno);
+  const int number = mount_;
+  Unmount();
+  if (Status mounted = Mount(); !mounted.ok()) {
+    return mounted;
   }
-  mounted_ = false;
-  return Mount();
+  // The engine's folder keeps its name.
+  if (mount_ != number) {
+    if (dup3(mount_, number, O_CLOEXEC) < 0) {
+      return Failure(fmt::format("cannot mount {} again", device_), errno);
+    }
+    close(std::exchange(mount_, number));
+  }
+  return OkStatus();
 }
 
 Status Bed::Clear() {
-  if (mounted_) {
-    if (umount2(mount_point_.c_str(), 0) != 0) {
-      return Failure(mount_point_, errno);
-    }
-    mounted_ = false;
-  }
+  Unmount();
   return DiscardAll();
 }
 

@@ -1,7 +1,7 @@
 // Bed: the device on which engines are measured, one after the other, each on the empty device: varve raw,
 // the others in a folder of an ext4 made there. Takes everything down with it, also when the process is
-// killed: the mount lives in a mount namespace of this process, a loop device goes with its last user, and a
-// file in memory has no name.
+// killed: the mount stands in no folder and lives as long as this process holds it open, a loop device goes
+// with its last user, and a file in memory has no name.
 #pragma once
 
 #include <cstdint>
@@ -52,6 +52,7 @@ class Bed {
   Status CheckUnused(bool force);
   Status DiscardAll();
   Status Mount();
+  void Unmount();
   Status FormatVarve();
 
   // Nothing is discarded before this is set: the device is known to hold nothing that is missed.
@@ -59,9 +60,8 @@ class Bed {
   std::optional<LoopDevice> loop_;
   std::string device_;
   uint64_t size_bytes_ = 0;
-  // A private folder under the temporary one; empty until peers need it.
-  std::string mount_point_;
-  bool mounted_ = false;
+  // The root of the mounted ext4 (fsmount(2)); negative while none is mounted.
+  int mount_ = -1;
 };
 
 }  // namespace varve
