@@ -12,6 +12,9 @@ import xml.etree.ElementTree
 
 BAD_RESULTS = {"FAIL", "ERROR", "TIMEOUT", "INTERRUPT", "UNEXPECTEDPASS"}
 
+# Of a failed program's output, so much is shown again beside its name.
+LAST_LINES = 20
+
 
 def count_cases(junit: pathlib.Path) -> tuple[int, list[str], list[str]]:
     """(passed, names of failed, names of skipped) of a JUnit file."""
@@ -28,10 +31,15 @@ def count_cases(junit: pathlib.Path) -> tuple[int, list[str], list[str]]:
     return passed, failed, skipped
 
 
-def failed_programs(log: pathlib.Path) -> list[str]:
-    """Tests that failed as a whole, a crash or a time-out included, which leave no failed case behind."""
-    lines = log.read_text(encoding="utf-8").splitlines()
-    return [test["name"] for test in map(json.loads, lines) if test["result"] in BAD_RESULTS]
+def failed_programs(log: pathlib.Path) -> dict[str, list[str]]:
+    """Tests that failed as a whole, a crash or a time-out included, which leave no failed case behind; the last
+    lines that each printed."""
+    tests = map(json.loads, log.read_text(encoding="utf-8").splitlines())
+    return {
+        test["name"]: (test.get("stdout", "") + test.get("stderr", "")).splitlines()[-LAST_LINES:]
+        for test in tests
+        if test["result"] in BAD_RESULTS
+    }
 
 
 def main() -> int:
@@ -51,6 +59,8 @@ def main() -> int:
         print(f"skipped: {name}")
     for name in sorted(set(failed) | set(programs)):
         print(f"failed: {name}")
+        for line in programs.get(name, []):
+            print(f"failed:   | {line}")
     print(f"{passed} passed, {count} failed")
     return 0 if count == 0 and passed > 0 else 1
 
