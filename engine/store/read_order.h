@@ -21,6 +21,9 @@ class TableReadOrder {
   TableReadOrder(const Version& version, std::string_view user_key)
       : version_(version), user_key_(user_key), position_(version.level0().size()) {}
 
+  // The level of the table that Next() gave last.
+  uint32_t level() const { return level_; }
+
   // The next table to ask; nullptr when there is none.
   const LiveTable* Next() {
     while (level_ == 0) {

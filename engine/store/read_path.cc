@@ -35,10 +35,11 @@ Store::Lookup AnswerOf(const MemtableEntry& entry, ReadStates::Pin& state) {
 }
 
 // nullopt: the table does not hold the key, go on.
-std::optional<Store::Lookup> AnswerOf(Result<TableLookup>& found) {
+std::optional<Store::Lookup> AnswerOf(Result<TableLookup>& found, uint32_t level, FilterTally& tally) {
   if (!found.ok()) {
     return Store::Lookup(found.error());
   }
+  tally.Add(level, *found);
   switch (found->kind) {
     case TableLookup::Kind::kAbsent:
       return std::nullopt;
@@ -57,28 +58,34 @@ bool MayHoldAny(const LiveTable& table, std::string_view lower, std::string_view
 }  // namespace
 
 std::optional<Store::Lookup> TryGetFrom(const TableEnvironment& tables, ReadStates::Pin& state,
-                                        const PointQuery& query) {
+                                        const PointQuery& query, HotCounters::Line& counters) {
   if (const std::optional<MemtableEntry> entry = FindInMemory(*state, query)) {
     return AnswerOf(*entry, state);
   }
+  FilterTally tally;
+  std::optional<Store::Lookup> answer;
   TableReadOrder order(*state->version, query.user_key);
   while (const LiveTable* const table = order.Next()) {
     std::optional<Result<TableLookup>> found = TryGetFromTable(tables, table->view(), query);
     if (!found) {
       return std::nullopt;
     }
-    if (std::optional<Store::Lookup> answer = AnswerOf(*found)) {
-      return answer;
+    answer = AnswerOf(*found, order.level(), tally);
+    if (answer) {
+      break;
     }
   }
-  return Store::Lookup(std::optional<PinnedValue>());
+  tally.AddTo(counters);
+  return answer ? std::move(answer) : Store::Lookup(std::optional<PinnedValue>());
 }
 
 Task<Store::Lookup> GetFrom(const TableEnvironment& tables, ReadStates::Pin state, PointQuery query,
-                            bool fill_cache) {
+                            bool fill_cache, HotCounters::Line& counters) {
   if (const std::optional<MemtableEntry> entry = FindInMemory(*state, query)) {
     co_return AnswerOf(*entry, state);
   }
+  FilterTally tally;
+  std::optional<Store::Lookup> answer;
   TableReadOrder order(*state->version, query.user_key);
   while (const LiveTable* const table = order.Next()) {
     std::optional<Result<TableLookup>> found = TryGetFromTable(tables, table->view(), query);
@@ -86,12 +93,13 @@ Task<Store::Lookup> GetFrom(const TableEnvironment& tables, ReadStates::Pin stat
       Result<TableLookup> loaded = co_await GetFromTable(tables, table->view(), query, fill_cache);
       found.emplace(std::move(loaded));
     }
-    std::optional<Store::Lookup> answer = AnswerOf(*found);
+    answer = AnswerOf(*found, order.level(), tally);
     if (answer) {
-      co_return std::move(*answer);
+      break;
     }
   }
-  co_return Store::Lookup(std::optional<PinnedValue>());
+  tally.AddTo(counters);
+  co_return answer ? std::move(*answer) : Store::Lookup(std::optional<PinnedValue>());
 }
 
 std::unique_ptr<InternalIterator> NewStateIterator(const TableEnvironment& tables, const ReadState& state,

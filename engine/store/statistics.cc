@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "engine/store/store_impl.h"
+#include "engine/table/filter.h"
 
 namespace varve {
 
@@ -107,6 +108,19 @@ void WriteDevice(JsonWriter& json, const IoCounters& counters, uint64_t user_byt
   json.End();
 }
 
+// Of false positives, over the level's segments, by their entries; 0 when it holds none.
+double ExpectedFilterRate(const Version& version, uint32_t level) {
+  double rates = 0;
+  uint64_t entries = 0;
+  version.ForEachTableOf(level, [&](const LiveTable& table) {
+    for (const SegmentDescriptor& segment : table.view().segments) {
+      rates += ExpectedFalsePositiveRate(segment.filter) * static_cast<double>(segment.entries);
+      entries += segment.entries;
+    }
+  });
+  return entries == 0 ? 0 : rates / static_cast<double>(entries);
+}
+
 void WriteLevels(JsonWriter& json, const Version& version, const TreeConfig& config,
                  const StoreStatistics& statistics) {
   json.BeginList("levels");
@@ -122,6 +136,9 @@ void WriteLevels(JsonWriter& json, const Version& version, const TreeConfig& con
     json.Real("score", LevelScore(version, config, level));
     json.Number("read_bytes", statistics.by_level[level].read_bytes);
     json.Number("written_bytes", statistics.by_level[level].written_bytes);
+    json.Real("filter_expected_rate", ExpectedFilterRate(version, level));
+    json.Number("filters_asked", statistics.hot.Sum(&HotCounters::Line::filters_asked, level));
+    json.Number("filters_misled", statistics.hot.Sum(&HotCounters::Line::filters_misled, level));
     json.End();
   }
   json.EndList();

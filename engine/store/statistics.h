@@ -21,6 +21,8 @@ class HotCounters {
   struct alignas(64) Line {
     std::atomic<uint64_t> gets{0}, gets_found{0}, gets_from_device{0};
     std::atomic<uint64_t> batches{0}, records{0}, user_bytes{0};
+    // Filters that gets asked, and those that said "maybe" of a key that was not there, by level.
+    std::array<std::atomic<uint64_t>, kLevels> filters_asked{}, filters_misled{};
   };
 
   Line& mine() { return lines_[ThreadShard()]; }
@@ -28,6 +30,13 @@ class HotCounters {
     uint64_t sum = 0;
     for (const Line& line : lines_) {
       sum += (line.*counter).load(std::memory_order_relaxed);
+    }
+    return sum;
+  }
+  uint64_t Sum(std::array<std::atomic<uint64_t>, kLevels> Line::*by_level, size_t level) const {
+    uint64_t sum = 0;
+    for (const Line& line : lines_) {
+      sum += (line.*by_level)[level].load(std::memory_order_relaxed);
     }
     return sum;
   }

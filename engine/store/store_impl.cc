@@ -30,7 +30,7 @@ std::optional<Store::Lookup> StoreImpl::TryGet(std::string_view key, const ReadO
   ReadStates::Pin state = memtables_->states().Acquire();
   const SequenceNumber at =
       options.snapshot != nullptr ? options.snapshot->sequence() : memtables_->visible();
-  std::optional<Lookup> answer = TryGetFrom(*tables_, state, PointQuery(key, at));
+  std::optional<Lookup> answer = TryGetFrom(*tables_, state, PointQuery(key, at), counters);
   if (!answer) {
     // The Get that follows counts as the same read.
     counters.gets.fetch_sub(1, std::memory_order_relaxed);
@@ -56,7 +56,7 @@ Task<Store::Lookup> StoreImpl::Get(std::string_view key, ReadOptions options) {
   const SequenceNumber at =
       options.snapshot != nullptr ? options.snapshot->sequence() : memtables_->visible();
   const PointQuery query(key, at);
-  Lookup answer = co_await GetFrom(*tables_, std::move(state), query, options.fill_cache);
+  Lookup answer = co_await GetFrom(*tables_, std::move(state), query, options.fill_cache, counters);
   counters.gets_from_device.fetch_add(1, std::memory_order_relaxed);
   if (answer.ok() && answer->has_value()) {
     counters.gets_found.fetch_add(1, std::memory_order_relaxed);

@@ -59,6 +59,24 @@ void FilterInsert(const FilterGeometry& geometry, std::string& page, uint64_t ha
   }
 }
 
+double ExpectedFalsePositiveRate(const FilterDescriptor& filter) {
+  if (filter.capacity == 0) {
+    return 1;
+  }
+  constexpr double kLineBits = kFilterLineBytes * 8;
+  const double lines = std::max(1.0, static_cast<double>(filter.capacity) * filter.bits_per_key / kLineBits);
+  const double keys_per_line = static_cast<double>(filter.insertions) / lines;
+  const auto most = static_cast<uint32_t>(keys_per_line + 10 * std::sqrt(keys_per_line) + 10);
+  double rate = 0;
+  double share = std::exp(-keys_per_line);  // of lines with `keys` keys
+  for (uint32_t keys = 0; keys <= most; ++keys) {
+    const double clear = std::pow(1 - 1 / kLineBits, static_cast<double>(filter.probes) * keys);
+    rate += share * std::pow(1 - clear, filter.probes);
+    share *= keys_per_line / (keys + 1);
+  }
+  return rate;
+}
+
 uint64_t FilterBuilder::BytesFor(uint64_t keys, double bits_per_key, double reserve) {
   const FilterGeometry geometry = FilterGeometry::For(CapacityFor(keys, reserve), bits_per_key);
   return uint64_t{geometry.pages} * geometry.page_bytes();

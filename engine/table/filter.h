@@ -41,6 +41,11 @@ bool FilterMayContain(const FilterGeometry& geometry, std::string_view page, uin
 // The same for writing.
 void FilterInsert(const FilterGeometry& geometry, std::string& page, uint64_t hash);
 
+// The share of absent keys for which such a filter answers "maybe", by the model of the paper's section 3:
+// the keys fall into lines as a Poisson distribution says, and each line is a Bloom filter of its own. 1
+// without a filter.
+double ExpectedFalsePositiveRate(const FilterDescriptor& filter);
+
 // Collects the hashes of a segment's keys, since the size is known only at the end: eight bytes a key.
 class FilterBuilder {
  public:

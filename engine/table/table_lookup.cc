@@ -18,7 +18,7 @@ class LookupWalk {
 
   // True: the walk has ended, and TakeResult() says how. False: it needs the block wanted().
   bool Run();
-  Result<TableLookup> TakeResult() { return std::move(result_); }
+  Result<TableLookup> TakeResult();
 
   const BlockHandle& wanted() const { return wanted_; }
   BlockKind wanted_kind() const { return wanted_kind_; }
@@ -50,12 +50,22 @@ class LookupWalk {
   BlockRef index_block_;
   IndexBlock index_;
   uint8_t levels_left_ = 0;
+  uint16_t filters_asked_ = 0, filters_passed_ = 0;
   BlockHandle child_;
   BlockHandle wanted_;
   BlockKind wanted_kind_ = BlockKind::kFooter;
   BlockRef provided_;
   Result<TableLookup> result_ = TableLookup{};
 };
+
+Result<TableLookup> LookupWalk::TakeResult() {
+  if (result_.ok()) {
+    result_->filters_asked = filters_asked_;
+    const bool last_was_right = result_->kind != TableLookup::Kind::kAbsent && footer_.has_filter();
+    result_->filters_misled = static_cast<uint16_t>(filters_passed_ - (last_was_right ? 1 : 0));
+  }
+  return std::move(result_);
+}
 
 BlockRef LookupWalk::Fetch(const BlockHandle& handle, BlockKind kind) {
   if (provided_) {
@@ -135,9 +145,11 @@ LookupWalk::Outcome LookupWalk::RunFilter() {
   if (payload.size() != geometry.page_bytes()) {
     return Fail(handle.table_offset, "a filter page has a wrong length");
   }
+  ++filters_asked_;
   if (!FilterMayContain(geometry, payload, query_.hash)) {
     return Outcome::kNextSegment;
   }
+  ++filters_passed_;
   stage_ = Stage::kIndex;
   return Outcome::kGoOn;
 }

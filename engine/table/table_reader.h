@@ -38,6 +38,8 @@ struct TableLookup {
   // Of the version found.
   SequenceNumber sequence;
   PinnedValue value;
+  // Filters that were asked, and those that let the lookup go on to a segment without the key.
+  uint16_t filters_asked = 0, filters_misled = 0;
 };
 
 // An engaged result is the answer; nullopt says that a block is missing in the cache: call GetFromTable.

@@ -114,6 +114,9 @@ class Version {
   // Every table, once for each place that holds it: level 0, then each level's Tree, Log and Buffer.
   template <typename Visit>
   void ForEachTable(Visit visit) const;
+  // The same of one level.
+  template <typename Visit>
+  void ForEachTableOf(uint32_t level, Visit visit) const;
   std::string ToString() const;
 
  private:
@@ -130,20 +133,28 @@ class Version {
 
 template <typename Visit>
 void Version::ForEachTable(Visit visit) const {
-  for (const StampedTable& placed : level0()) {
-    visit(*placed.table);
+  for (uint32_t i = 0; i < kLevels; ++i) {
+    ForEachTableOf(i, visit);
   }
-  for (uint32_t i = 1; i < kLevels; ++i) {
-    for (SortedTables::Cursor cursor = tree(i).First(); cursor.Valid(); cursor.Next()) {
-      visit(*cursor);
-    }
-    for (const StampedTable& placed : level(i).log) {
+}
+
+template <typename Visit>
+void Version::ForEachTableOf(uint32_t i, Visit visit) const {
+  if (i == 0) {
+    for (const StampedTable& placed : level0()) {
       visit(*placed.table);
     }
-    for (const BufferElement& element : level(i).buffer) {
-      if (element.table() != nullptr) {
-        visit(*element.table());
-      }
+    return;
+  }
+  for (SortedTables::Cursor cursor = tree(i).First(); cursor.Valid(); cursor.Next()) {
+    visit(*cursor);
+  }
+  for (const StampedTable& placed : level(i).log) {
+    visit(*placed.table);
+  }
+  for (const BufferElement& element : level(i).buffer) {
+    if (element.table() != nullptr) {
+      visit(*element.table());
     }
   }
 }

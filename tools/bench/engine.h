@@ -51,6 +51,9 @@ struct EngineStatistics {
     uint32_t level = 0;
     uint64_t bytes = 0;
     std::optional<uint64_t> read_bytes, written_bytes;
+    // Filters that gets asked, and those that let a get go on in vain.
+    std::optional<uint64_t> filters_asked, filters_misled;
+    std::optional<double> filter_expected_rate;
   };
   std::map<std::string, uint64_t> compactions;  // jobs by kind
   std::optional<double> stall_seconds;

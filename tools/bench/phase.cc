@@ -183,6 +183,10 @@ void PhaseMeter::Finish(PhaseFigures& figures, bool engine_was_reopened) {
       level.read_bytes = LessBefore(level.read_bytes.value_or(0), same->read_bytes.value_or(0));
       level.written_bytes = LessBefore(*level.written_bytes, same->written_bytes.value_or(0));
     }
+    if (same != before.end() && level.filters_asked.has_value()) {
+      level.filters_asked = LessBefore(*level.filters_asked, same->filters_asked.value_or(0));
+      level.filters_misled = LessBefore(level.filters_misled.value_or(0), same->filters_misled.value_or(0));
+    }
   }
 }
 

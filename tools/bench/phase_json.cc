@@ -56,6 +56,11 @@ json LevelsJson(const EngineStatistics& engine) {
       shown["read_bytes"] = level.read_bytes.value_or(0);
       shown["written_bytes"] = *level.written_bytes;
     }
+    if (level.filters_asked.has_value()) {
+      shown["filters_asked"] = *level.filters_asked;
+      shown["filters_misled"] = level.filters_misled.value_or(0);
+      shown["filter_expected_rate"] = level.filter_expected_rate.value_or(0);
+    }
     levels.push_back(std::move(shown));
   }
   return levels;

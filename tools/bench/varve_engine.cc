@@ -181,6 +181,9 @@ class VarveEngine final : public Engine {
       if (level.contains("written_bytes")) {
         shown.read_bytes = NumberAt(level, "read_bytes");
         shown.written_bytes = NumberAt(level, "written_bytes");
+        shown.filters_asked = NumberAt(level, "filters_asked");
+        shown.filters_misled = NumberAt(level, "filters_misled");
+        shown.filter_expected_rate = level["filter_expected_rate"].get<double>();
       }
       statistics.levels.push_back(shown);
     }

@@ -52,6 +52,17 @@ TEST(Filter, FalsePositivesAreNearNominal) {
   EXPECT_LT(FalsePositiveRate(BuildOf(250, 10)), 0.016);
 }
 
+TEST(Filter, ExpectedRateIsTheMeasuredOne) {
+  for (const double bits : {5.0, 8.0, 10.0}) {
+    for (const double reserve : {0.0, 0.4}) {
+      const FilterBuilder::Image image = BuildOf(100000, bits, reserve);
+      const double expected = ExpectedFalsePositiveRate(image.descriptor);
+      EXPECT_NEAR(FalsePositiveRate(image) / expected, 1, 0.1) << bits << " bits, reserve " << reserve;
+    }
+  }
+  EXPECT_EQ(ExpectedFalsePositiveRate(FilterDescriptor{}), 1);
+}
+
 TEST(Filter, ReserveIsRoomForLaterKeys) {
   FilterBuilder::Image image = BuildOf(50000, 10, 0.4);
   EXPECT_EQ(image.descriptor.capacity, 70000u);

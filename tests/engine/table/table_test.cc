@@ -49,6 +49,24 @@ TEST(Table, EveryKeyIsFoundAndNoOther) {
   EXPECT_EQ(ValueOf(fixture.Get(view, "zzz")), "(absent)");
 }
 
+TEST(Table, LookupTellsHowManyFiltersItAskedAndHowManyMisledIt) {
+  TableFixture fixture;
+  const TableView view = fixture.Build(NumberedEntries(2000, 100, 2), {.bits_per_key = 2});
+  const Result<TableLookup> present = fixture.Get(view, NumberedKey(10));
+  ASSERT_TRUE(present.ok());
+  EXPECT_EQ(present->filters_asked, 1);
+  EXPECT_EQ(present->filters_misled, 0);
+  uint64_t misled = 0;
+  for (uint64_t i = 0; i < 1999; ++i) {
+    const Result<TableLookup> absent = fixture.Get(view, NumberedKey(i * 2 + 1));
+    ASSERT_TRUE(absent.ok());
+    EXPECT_EQ(absent->filters_asked, 1);
+    misled += absent->filters_misled;
+  }
+  EXPECT_GT(misled, 0u);
+  EXPECT_LT(misled, 1999u);
+}
+
 TEST(Table, CachedKeyIsAnsweredWithoutWaitingAndUncachedIsNot) {
   TableFixture fixture;
   const TableView view = fixture.Build(NumberedEntries(100, 10));
