@@ -13,8 +13,8 @@ namespace {
 constexpr uint64_t kRecordOverheadBytes = 24;
 // A table's footer, the padding to sectors before and behind it, and the root of its index.
 constexpr uint64_t kTableOverheadBytes = 24 * kKiB;
-// Tables are cut at 90% where a grandparent ends (table_output.cc).
-constexpr uint64_t kTablesPercent = 112;
+// Where a grandparent ends tables are cut at half their size (table_output.cc).
+constexpr uint64_t kTablesPercent = 200;
 
 }  // namespace
 

@@ -6,10 +6,11 @@ namespace varve {
 
 namespace {
 
-// Where a grandparent ends, a table may end a little early: then the next merge of that table does not
-// rewrite a grandparent for a sliver of it. Grandparents are about a ratio's fraction of a table apart, so
-// the wait is short.
-constexpr uint64_t kEarlyCutPercent = 90;
+// A table that ends where a grandparent ends does not make its own merge rewrite a grandparent for a sliver
+// of it. So tables end at the last such place before they are full; one that is far from the next may be
+// smaller, or larger, by so much.
+constexpr uint64_t kSmallestPercent = 50;
+constexpr uint64_t kLargestPercent = 150;
 
 }  // namespace
 
@@ -24,19 +25,29 @@ bool TableOutput::NeedsCut(std::string_view user_key) {
          options_.grandparents[grandparent_]->largest_key() < user_key) {
     overlapped_bytes_ += options_.grandparents[grandparent_]->valid_bytes();
     at_boundary = true;
+    ++boundaries_;
     ++grandparent_;
   }
   if (builder_ == nullptr) {
     overlapped_bytes_ = 0;
+    boundaries_ = 0;
     return false;
   }
   if (options_.table_bytes == 0 || !builder_->CanCutBefore(user_key)) {
     return false;
   }
   const uint64_t bytes = builder_->EstimatedBytes();
-  const bool overlaps_much = at_boundary && overlapped_bytes_ > options_.grandparent_bytes_max;
-  const bool early = at_boundary && bytes >= options_.table_bytes / 100 * kEarlyCutPercent;
-  return bytes >= options_.table_bytes || overlaps_much || early;
+  if (at_boundary) {
+    return IsBestBoundary(bytes) || overlapped_bytes_ > options_.grandparent_bytes_max;
+  }
+  const bool boundary_ahead = grandparent_ < options_.grandparents.size();
+  return bytes >= options_.table_bytes / 100 * (boundary_ahead ? kLargestPercent : 100);
+}
+
+bool TableOutput::IsBestBoundary(uint64_t bytes) const {
+  // As far on as the last ones were apart.
+  const uint64_t at_next = bytes + bytes / boundaries_;
+  return bytes >= options_.table_bytes / 100 * kSmallestPercent && at_next > options_.table_bytes;
 }
 
 void TableOutput::Add(std::string_view internal_key, std::string_view value) {
@@ -57,6 +68,7 @@ Task<Status> TableOutput::Cut() {
   Result<TableView> view = co_await builder_->Finish();
   builder_.reset();
   overlapped_bytes_ = 0;
+  boundaries_ = 0;
   if (!view.ok()) {
     co_return view.error();
   }

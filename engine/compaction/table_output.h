@@ -45,14 +45,18 @@ class TableOutput {
   Task<void> Abandon();
 
  private:
+  // Of the places where a grandparent ends: whether the open table, of so many bytes, ends best here.
+  bool IsBestBoundary(uint64_t bytes) const;
+
   const JobEnvironment& environment_;
   TableOutputOptions options_;
   JobExtents source_;
   std::unique_ptr<TableBuilder> builder_;
   std::vector<TableView> finished_;
-  // The first grandparent that does not end before the last key asked about, and how many bytes of those
-  // before it the open table overlaps.
+  // The first grandparent that does not end before the last key asked about; how many ended within the open
+  // table, and how many bytes of them it overlaps.
   size_t grandparent_ = 0;
+  uint64_t boundaries_ = 0;
   uint64_t overlapped_bytes_ = 0;
 };
 

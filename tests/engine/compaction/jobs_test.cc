@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "engine/base/prng.h"
 #include "tests/engine/compaction/small_store.h"
 
@@ -91,6 +93,34 @@ TEST_P(Jobs, OutputsEndWhereTheyWouldOverlapTooMuchOfTheNextLevel) {
   Result<JobOutput> output = store.RunMerge(plan, {});
   ASSERT_TRUE(output.ok()) << output.ToString();
   EXPECT_GE(output->edit.added_tables.size(), 2u);
+}
+
+TEST_P(Jobs, OutputsEndWhereTablesOfTheNextLevelEnd) {
+  SmallStore store(GetParam());
+  Memtable all(4 * kMiB);
+  Fill(all, 1, 0, 4000);
+  store.Flush(all);
+  store.MergeAll(0);
+  store.MergeAll(1);
+  std::set<std::string> ends;
+  for (auto cursor = store.versions->current()->tree(2).First(); cursor.Valid(); cursor.Next()) {
+    ends.insert(std::string(cursor->largest_key()));
+  }
+  ASSERT_GE(ends.size(), 6u);
+  // Five of eight keys, the last of each table among them: full tables would end anywhere.
+  Memtable some(4 * kMiB);
+  for (uint64_t n = 0; n < 4000; ++n) {
+    if (n % 8 < 5 || ends.contains(KeyOf(n))) {
+      some.Add(SequenceNumber(10000 + n), RecordKind::kValue, KeyOf(n), std::string(200, 's'));
+    }
+  }
+  store.Flush(some);
+  store.MergeAll(0);
+  const SortedTables& tree = store.versions->current()->tree(1);
+  ASSERT_GE(tree.size(), 4u);
+  for (auto cursor = tree.First(); cursor.Valid(); cursor.Next()) {
+    EXPECT_TRUE(ends.contains(std::string(cursor->largest_key()))) << cursor->largest_key();
+  }
 }
 
 TEST_P(Jobs, TombstonesVanishInTheLastLevelWithWhatTheyHide) {
