@@ -9,10 +9,16 @@
 
 namespace varve {
 
+bool LogSegments::SpaceIsShort() const {
+  const SpaceNumbers space = allocator_.numbers();
+  return space.free_bytes < std::max(kShortSegments * segment_bytes_, space.total_bytes / kShortShare);
+}
+
 void LogSegments::Recycle(const Extent& extent) {
-  {
+  if (extent.bytes() >= kWalSegmentBytesMin && SpaceIsShort()) {
     const std::lock_guard lock(mutex_);
-    if (spare_.size() < kSegmentsKept && extent.bytes() >= kWalSegmentBytesMin) {
+    // Beside the one that is written.
+    if (spare_.size() + 1 < kSegmentsKept) {
       spare_.push_back(extent);
       return;
     }
@@ -21,18 +27,13 @@ void LogSegments::Recycle(const Extent& extent) {
 }
 
 void LogSegments::TakeSpares(size_t in_manifest) {
-  while (true) {
-    {
-      const std::lock_guard lock(mutex_);
-      if (in_manifest + spare_.size() >= kSegmentsKept) {
-        return;
-      }
-    }
+  const std::lock_guard lock(mutex_);
+  while (in_manifest + spare_.size() < kSegmentsKept && SpaceIsShort()) {
     const Result<Extent> extent = AllocateExtent();
     if (!extent.ok()) {
       return;
     }
-    Recycle(*extent);
+    spare_.push_back(*extent);
   }
 }
 

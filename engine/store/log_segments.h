@@ -1,6 +1,6 @@
 // LogSegments: where the log gets its segments. A segment must lie in one piece, and a full, fragmented
-// device may have none left: so segments that the log is done with are kept for its next ones, and a clean
-// close leaves some in the manifest.
+// device may have none left: so once space is short, segments that the log is done with are kept for its next
+// ones, and a clean close leaves some in the manifest.
 #pragma once
 
 #include <mutex>
@@ -19,6 +19,9 @@ class LogSegments final : public WalSegmentSource {
   // The log writes one while the next is ready, and a third waits for the flush of what it holds: memtables
   // are smaller than a segment.
   static constexpr size_t kSegmentsKept = 3;
+  // Space is short when less than so many segments, or than this share of the device, is free.
+  static constexpr uint64_t kShortSegments = 64;
+  static constexpr uint64_t kShortShare = 8;
 
   LogSegments(ExtentAllocator& allocator, VersionSet& versions, uint64_t segment_bytes)
       : allocator_(allocator), versions_(versions), segment_bytes_(segment_bytes) {}
@@ -26,7 +29,7 @@ class LogSegments final : public WalSegmentSource {
   // Any thread. The extent of a segment that no durable edit names any more.
   void Recycle(const Extent& extent);
   // Once, before the log starts and beside the `in_manifest` segments that hold something: takes what is
-  // missing to kSegmentsKept, where the device has such pieces.
+  // missing to kSegmentsKept where space is short, and the device has such pieces.
   void TakeSpares(size_t in_manifest);
   // For a clean close: the spare extents leave the pool, as segments for the manifest with numbers from
   // `next_number`.
@@ -36,6 +39,7 @@ class LogSegments final : public WalSegmentSource {
   Task<Result<WalSegment>> NextSegment(RecoveryEpoch epoch, Lsn epoch_first_lsn) override;
 
  private:
+  bool SpaceIsShort() const;
   Result<Extent> TakeExtent();
   Result<Extent> AllocateExtent();
 

@@ -27,7 +27,7 @@ struct WalSegment {
 inline constexpr uint64_t kWalSegmentBytesMin = 4 * (kBatchBytesMax + 64 * kKiB);
 // Long enough that changing segments (a manifest record each) costs nothing, short enough that the log gives
 // space back soon after a flush.
-inline constexpr uint64_t kWalSegmentBytes = 16 * kMiB;
+inline constexpr uint64_t kWalSegmentBytes = 10 * kMiB;
 static_assert(kWalSegmentBytes >= kWalSegmentBytesMin);
 
 }  // namespace varve
