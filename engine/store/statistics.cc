@@ -42,7 +42,7 @@ class JsonWriter {
   }
   void Real(std::string_view name, double value) {
     Name(name);
-    fmt::format_to(std::back_inserter(text_), "{:.3f}", value);
+    fmt::format_to(std::back_inserter(text_), "{:.6g}", value);
   }
   void Text(std::string_view name, std::string_view value) {
     Name(name);

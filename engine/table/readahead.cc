@@ -20,7 +20,7 @@ uint64_t Readahead::PlanBytes(const BlockHandle& block) {
     grown_bytes_ = 0;
   }
   if (++in_sequence_ <= kReadsBeforeGrowth) {
-    return 0;
+    return first_bytes_;
   }
   grown_bytes_ = std::min<uint64_t>(std::max(grown_bytes_ * 2, kFirstGrownBytes), bytes_max_);
   return grown_bytes_;

@@ -15,7 +15,9 @@ class Readahead {
  public:
   // Reads grow from one block to `bytes_max` while they follow each other; with `sequential` they are that
   // large from the start.
-  Readahead(uint32_t bytes_max, bool sequential) : bytes_max_(bytes_max), sequential_(sequential) {}
+  // The first covers `first_bytes`.
+  Readahead(uint32_t bytes_max, bool sequential, uint32_t first_bytes = 0)
+      : bytes_max_(bytes_max), sequential_(sequential), first_bytes_(first_bytes) {}
 
   // How many bytes, from the start of `block` on, the next read should cover at most; 0: just the block.
   uint64_t PlanBytes(const BlockHandle& block);
@@ -33,6 +35,7 @@ class Readahead {
  private:
   uint32_t bytes_max_;
   bool sequential_;
+  uint32_t first_bytes_;
   uint64_t grown_bytes_ = 0;
   uint64_t expected_offset_ = UINT64_MAX;
   uint32_t in_sequence_ = 0;

@@ -15,7 +15,7 @@ SegmentIterator::SegmentIterator(const TableEnvironment& environment, const Tabl
       view_(view),
       segment_(segment),
       options_(options),
-      readahead_(options.readahead_bytes, options.sequential) {
+      readahead_(options.readahead_bytes, options.sequential, options.first_read_bytes) {
 }
 
 Step SegmentIterator::Seek(std::string_view internal_key) {
@@ -303,7 +303,8 @@ Task<Result<BlockRef>> SegmentIterator::LoadWanted() {
     co_return co_await ReadBlock(environment_, view_, wanted_, wanted_kind_, options_.purpose,
                                  options_.fill_cache);
   }
-  const uint64_t end = RunEnd(readahead_.PlanBytes(wanted_));
+  const bool backwards = goal_ == Goal::kAtOrBefore || goal_ == Goal::kLast;
+  const uint64_t end = RunEnd(backwards ? 0 : readahead_.PlanBytes(wanted_));
   readahead_.SetNextExpected(end);
   if (end == wanted_.end()) {
     co_return co_await ReadBlock(environment_, view_, wanted_, wanted_kind_, options_.purpose,

@@ -58,6 +58,9 @@ struct TableIteratorOptions {
   // readers).
   uint32_t readahead_bytes = 256 * kKiB;
   bool sequential = false;
+  // What the read for a seek covers, where it covers whole blocks: worth more than one block in the table that
+  // most of a walk's entries come from. 0: one block.
+  uint32_t first_read_bytes = 0;
 };
 
 // Over all segments of the table. Costs no I/O before the first move.

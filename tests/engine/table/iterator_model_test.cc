@@ -143,6 +143,7 @@ TEST_P(TableModel, RandomTablesAgreeWithAMap) {
     iterator_options.fill_cache = prng.OneIn(2);
     iterator_options.sequential = sequential;
     iterator_options.readahead_bytes = static_cast<uint32_t>(prng.Between(0, 64 * kKiB));
+    iterator_options.first_read_bytes = prng.OneIn(2) ? 0 : static_cast<uint32_t>(prng.Between(0, 16 * kKiB));
     const std::unique_ptr<InternalIterator> iterator =
         NewTableIterator(fixture.environment, view, iterator_options);
     ExpectWalksToAgree(fixture, *iterator, model.entries, prng, 1500);
