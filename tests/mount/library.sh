@@ -18,6 +18,8 @@ folder=$(mktemp -d "${VARVE_TEST_FOLDER:-/var/tmp}/varve-mount.XXXXXX")
 mount_point=$folder/mnt
 mkdir "$mount_point"
 loops=()
+# What a test mounted beside the store.
+also_mounted=()
 
 clean_up() {
   status=$?
@@ -35,6 +37,9 @@ clean_up() {
   [ -n "$pid" ] && kill -KILL "$pid" 2>/dev/null
   for loop in "${loops[@]}"; do
     losetup -d "$loop" 2>/dev/null
+  done
+  for place in "${also_mounted[@]}"; do
+    umount "$place" 2>/dev/null || umount -l "$place"
   done
   rm -rf --one-file-system "$folder"
   exit $status
