@@ -10,7 +10,7 @@ namespace {
 
 // Odd, near 2^32 / golden ratio: multiplying by it walks through well-spread values.
 constexpr uint32_t kProbeStep = 0x9e3779b9U;
-constexpr uint32_t kBitsPerLineLog2 = 9;
+constexpr uint32_t kBitsPerLineLog2 = 10;
 static_assert(1U << kBitsPerLineLog2 == kFilterLineBytes * 8);
 constexpr uint32_t kLinesMax = 1U << 30;
 
@@ -31,7 +31,7 @@ FilterGeometry FilterGeometry::For(uint64_t capacity, double bits_per_key) {
   geometry.pages = static_cast<uint32_t>(CeilDiv(lines, kFilterLinesPerPageMax));
   geometry.lines_per_page = static_cast<uint32_t>(CeilDiv(lines, geometry.pages));
   // 0.69 bits is best for one large filter; crowded lines make fewer probes better.
-  const double probes = std::round(bits_per_key * 0.6);
+  const double probes = std::round(bits_per_key * 0.65);
   geometry.probes = static_cast<uint32_t>(std::clamp(probes, 1.0, static_cast<double>(kFilterProbesMax)));
   return geometry;
 }

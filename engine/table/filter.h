@@ -1,7 +1,8 @@
-// A segment's filter: a Bloom filter whose probes for one key lie in one cache line (Putze, Sanders, Singler,
-// "Cache-, Hash- and Space-Efficient Bloom Filters"), cut into pages of at most 4 KiB that are read and
-// cached one by one. The number of probes follows from the bits a key has when the filter is full, so keys
-// may be inserted later up to that capacity.
+// A segment's filter: a Bloom filter whose probes for one key lie in one line of 128 bytes (Putze, Sanders,
+// Singler, "Cache-, Hash- and Space-Efficient Bloom Filters"), cut into pages of at most 4 KiB that are read
+// and cached one by one. A line is two of the CPU's, which it fetches together: with ten bits a key it
+// answers "maybe" of 0.89% of absent keys, a line of 64 bytes of 0.96%. The number of probes follows from the
+// bits a key has when the filter is full, so keys may be inserted later up to that capacity.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +14,9 @@
 
 namespace varve {
 
-inline constexpr uint32_t kFilterLineBytes = 64;
-inline constexpr uint32_t kFilterLinesPerPageMax = 64;
-// Beyond this, more probes hardly lower the rate within one line of 512 bits.
+inline constexpr uint32_t kFilterLineBytes = 128;
+inline constexpr uint32_t kFilterLinesPerPageMax = 32;
+// Beyond this, more probes hardly lower the rate within one line of 1024 bits.
 inline constexpr uint32_t kFilterProbesMax = 16;
 
 struct FilterGeometry {

@@ -45,7 +45,7 @@ TEST(Filter, NoKeyIsEverDenied) {
 }
 
 TEST(Filter, FalsePositivesAreNearNominal) {
-  // 0.6185^bits, times what lines of 512 bits cost.
+  // 0.6185^bits, times what lines of 1024 bits cost.
   EXPECT_LT(FalsePositiveRate(BuildOf(100000, 10)), 0.0115);
   EXPECT_LT(FalsePositiveRate(BuildOf(100000, 5)), 0.11);
   EXPECT_LT(FalsePositiveRate(BuildOf(100000, 16)), 0.0012);
