@@ -91,12 +91,8 @@ Task<Store::Lookup> GetFrom(const TableEnvironment& tables, ReadStates::Pin stat
   std::optional<Store::Lookup> answer;
   TableReadOrder order(*state->version, query.user_key);
   while (const LiveTable* const table = order.Next()) {
-    std::optional<Result<TableLookup>> found = TryGetFromTable(tables, table->view(), query);
-    if (!found) {
-      Result<TableLookup> loaded = co_await GetFromTable(tables, table->view(), query, fill_cache);
-      found.emplace(std::move(loaded));
-    }
-    answer = AnswerOf(*found, order.level(), tally);
+    Result<TableLookup> found = co_await GetFromTable(tables, table->view(), query, fill_cache);
+    answer = AnswerOf(found, order.level(), tally);
     if (answer) {
       break;
     }
