@@ -186,6 +186,8 @@ class Reactor final : public Executor {
   TimerHeap timers_;
   // Completions taken off the ring to make room while a full submission queue was pushed through.
   std::vector<Completed> stashed_;
+  // Requests that were prepared and not yet answered.
+  uint64_t in_flight_ = 0;
   std::unique_ptr<WakeUp> wake_up_;
   std::atomic<bool> stop_{false};
   std::atomic<uint64_t> stops_{0};
