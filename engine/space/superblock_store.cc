@@ -151,6 +151,18 @@ Task<Status> SuperblockStore::Format(Superblock superblock) {
   co_return OkStatus();
 }
 
+Task<Status> SuperblockStore::MendBadCopy() {
+  Check(current_.has_value(), "a superblock was mended before it was loaded");
+  if (problems_.empty()) {
+    co_return OkStatus();
+  }
+  Status status = co_await WriteCopy(worse_copy_, *current_);
+  if (status.ok()) {
+    problems_.clear();
+  }
+  co_return status;
+}
+
 Task<Status> SuperblockStore::Update(Superblock next) {
   Check(current_.has_value(), "a superblock was updated before it was loaded");
   next.generation = current_->generation + 1;

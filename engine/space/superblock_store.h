@@ -39,6 +39,10 @@ class SuperblockStore {
   // keep both, and write nothing more. Precondition: Load() or Format() succeeded.
   Task<Status> Update(Superblock next);
 
+  // Writes the copy of which problems() tells anew, as it should be; durable when this succeeds. The copy in
+  // use is not touched. Precondition: Load() succeeded.
+  Task<Status> MendBadCopy();
+
   // The one loaded or written last. Precondition: Load() or Format() succeeded.
   const Superblock& current() const { return *current_; }
 

@@ -23,10 +23,10 @@ namespace {
 // Verification bypasses the cache.
 constexpr uint64_t kCacheBytes = 1 * kMiB;
 
-class Checker {
+class Checker final : private TableVerifierObserver {
  public:
-  Checker(BlockDevice& device, bool deep, CheckObserver& observer)
-      : device_(device), deep_(deep), observer_(observer) {}
+  Checker(BlockDevice& device, CheckDepth depth, CheckObserver& observer)
+      : device_(device), depth_(depth), observer_(observer) {}
 
   Task<Result<CheckSummary>> Run() {
     Result<StoreAtRest> superblock = co_await ReadSuperblockAtRest(device_);
@@ -56,9 +56,11 @@ class Checker {
     if (!log.ok()) {
       co_return log.error();
     }
-    const Status tables = co_await CheckTables(at_rest);
-    if (!tables.ok()) {
-      co_return tables.error();
+    if (depth_ != CheckDepth::kStructure) {
+      const Status tables = co_await CheckTables(at_rest);
+      if (!tables.ok()) {
+        co_return tables.error();
+      }
     }
     summary_.complete = true;
     co_return summary_;
@@ -67,8 +69,14 @@ class Checker {
  private:
   void Report(std::string problem) {
     ++summary_.problems;
-    observer_.OnProblem(std::move(problem));
+    observer_.OnProblem({std::move(problem), std::nullopt});
   }
+  void OnFault(TableFault fault) override {
+    ++summary_.problems;
+    ++summary_.table_problems;
+    observer_.OnProblem({std::move(fault.what), std::move(fault.keys)});
+  }
+  Task<Status> BeforeRead(uint64_t /*bytes*/) override { co_return OkStatus(); }
 
   // CheckVersion has compared tables and log segments; left is that all lies on the device, and off the
   // manifest.
@@ -145,11 +153,8 @@ class Checker {
     BlockCache cache(kCacheBytes);
     const TableEnvironment environment{
         .device = device_, .cache = cache, .store_uuid = store.superblock.uuid};
-    const std::function<void(std::string)> report = [this](std::string problem) {
-      Report(std::move(problem));
-    };
     for (const LiveTable* table : tables) {
-      const Status verified = co_await VerifyTable(environment, table->view(), report);
+      const Status verified = co_await VerifyTable(environment, table->view(), *this);
       if (!verified.ok()) {
         co_return verified;
       }
@@ -158,23 +163,36 @@ class Checker {
       summary_.table_bytes += table->view().used_bytes;
       observer_.OnProgress(summary_.table_bytes, total_bytes);
     }
-    if (deep_) {
+    // A block that cannot be read hides the order of what it holds.
+    if (depth_ == CheckDepth::kOrder && summary_.table_problems == 0) {
+      const std::function<void(std::string)> report = [this](std::string problem) {
+        Report(std::move(problem));
+      };
       co_await CheckReadOrder(environment, store.manifest.version, report);
     }
     co_return OkStatus();
   }
 
   BlockDevice& device_;
-  bool deep_;
+  CheckDepth depth_;
   CheckObserver& observer_;
   CheckSummary summary_;
 };
 
 }  // namespace
 
-Task<Result<CheckSummary>> CheckStore(BlockDevice& device, bool deep, CheckObserver& observer) {
-  Checker checker(device, deep, observer);
+Task<Result<CheckSummary>> CheckStore(BlockDevice& device, CheckDepth depth, CheckObserver& observer) {
+  Checker checker(device, depth, observer);
   co_return co_await checker.Run();
+}
+
+Task<Status> RepairSuperblock(BlockDevice& device) {
+  SuperblockStore superblocks(device);
+  const Result<Superblock> loaded = co_await superblocks.Load();
+  if (!loaded.ok()) {
+    co_return loaded.error();
+  }
+  co_return co_await superblocks.MendBadCopy();
 }
 
 }  // namespace varve

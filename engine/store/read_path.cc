@@ -103,9 +103,10 @@ Task<Store::Lookup> GetFrom(const TableEnvironment& tables, ReadStates::Pin stat
 
 std::unique_ptr<InternalIterator> NewStateIterator(const TableEnvironment& tables, const ReadState& state,
                                                    std::string_view lower, std::string_view upper,
-                                                   bool fill_cache) {
+                                                   const ReadOptions& read) {
   TableIteratorOptions options;
-  options.fill_cache = fill_cache;
+  options.fill_cache = read.fill_cache;
+  options.pass_over_damage = read.pass_over_damage;
   std::vector<std::unique_ptr<InternalIterator>> sources;
   sources.push_back(std::make_unique<MemtableSource>(state.active->memtable));
   for (const std::shared_ptr<HeldMemtable>& held : state.immutables) {

@@ -55,6 +55,6 @@ Task<Store::Lookup> GetFrom(const TableEnvironment& tables, ReadStates::Pin stat
 // tombstones included. `state` must outlive it.
 std::unique_ptr<InternalIterator> NewStateIterator(const TableEnvironment& tables, const ReadState& state,
                                                    std::string_view lower, std::string_view upper,
-                                                   bool fill_cache);
+                                                   const ReadOptions& read);
 
 }  // namespace varve

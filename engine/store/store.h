@@ -82,6 +82,10 @@ struct ReadOptions {
   const Snapshot* snapshot = nullptr;
   // Bulk readers (scrub, backup) leave the block cache as it is.
   bool fill_cache = true;
+  // Iterators only: walks on behind blocks that fail their checks. What such a block held is missing, and an
+  // older version of it, or something that was deleted, may appear instead: good enough to look for names,
+  // never for data.
+  bool pass_over_damage = false;
 };
 
 // Walks keys in order at one snapshot, forward and backward. Made by one executor and used by one coroutine

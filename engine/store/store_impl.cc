@@ -74,8 +74,7 @@ std::unique_ptr<StoreIterator> StoreImpl::NewIterator(std::string_view lower, st
   std::shared_ptr<const ReadState> state = pin.shared();
   const SequenceNumber at =
       options.snapshot != nullptr ? options.snapshot->sequence() : memtables_->visible();
-  std::unique_ptr<InternalIterator> inner =
-      NewStateIterator(*tables_, *state, lower, upper, options.fill_cache);
+  std::unique_ptr<InternalIterator> inner = NewStateIterator(*tables_, *state, lower, upper, options);
   return std::make_unique<UserIterator>(std::move(state), std::move(inner), at, lower, upper);
 }
 

@@ -64,9 +64,12 @@ Task<void> SegmentIterator::Load() {
     missing_ = false;
     if (!block.ok()) {
       Fail(block.error());
-      co_return;
+      if (!PassOver()) {
+        co_return;
+      }
+    } else {
+      provided_ = std::move(block).value();
     }
-    provided_ = std::move(block).value();
     if (Descend() == Step::kDone) {
       co_return;
     }
@@ -95,11 +98,11 @@ Step SegmentIterator::Descend() {
   bool goes_on = true;
   while (goes_on && !data_.Valid()) {
     if (path_.empty()) {
-      goes_on = OpenFooter();
+      goes_on = OpenFooter() || PassOver();
       continue;
     }
     if (!chosen_) {
-      goes_on = ChooseEntry();
+      goes_on = ChooseEntry() || PassOver();
       continue;
     }
     const std::optional<IndexBlock::Entry> entry = path_.back().index.At(path_.back().at);
@@ -108,6 +111,7 @@ Step SegmentIterator::Descend() {
       return Step::kDone;
     }
     goes_on = path_.size() < footer_.index_levels() ? OpenChildIndex(entry->block) : OpenData(entry->block);
+    goes_on = goes_on || PassOver();
   }
   if (missing_) {
     return Step::kNeedsIo;
@@ -237,6 +241,18 @@ bool SegmentIterator::RetreatPath() {
   goal_ = Goal::kLast;
   chosen_ = true;
   return true;
+}
+
+bool SegmentIterator::PassOver() {
+  if (!options_.pass_over_damage || !status_.Is(ErrorCode::kCorruption)) {
+    return false;
+  }
+  status_ = OkStatus();
+  // Without its footer nothing of the segment can be found.
+  if (path_.empty()) {
+    return false;
+  }
+  return goal_ == Goal::kFirst || goal_ == Goal::kAtOrAfter ? AdvancePath() : RetreatPath();
 }
 
 Step SegmentIterator::CheckRecord() {

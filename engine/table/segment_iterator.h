@@ -61,6 +61,8 @@ class SegmentIterator final : public InternalIterator {
   // To the neighbouring data block, whose entries are then entered at their near end; false: there is none.
   bool AdvancePath();
   bool RetreatPath();
+  // After a failure: true when the walk may pass over damage, and has come to a neighbouring block.
+  bool PassOver();
   // After a move within the data block that found an entry.
   Step CheckRecord();
 

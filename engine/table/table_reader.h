@@ -7,15 +7,16 @@
 // not know).
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "engine/base/checksum.h"
+#include "engine/base/key_range.h"
 #include "engine/base/pinned_value.h"
 #include "engine/base/result.h"
+#include "engine/ring/task.h"
 #include "engine/table/internal_iterator.h"
 #include "engine/table/table_environment.h"
 #include "engine/table/table_view.h"
@@ -58,20 +59,39 @@ struct TableIteratorOptions {
   // readers).
   uint32_t readahead_bytes = 256 * kKiB;
   bool sequential = false;
-  // What the read for a seek covers, where it covers whole blocks: worth more than one block in the table that
-  // most of a walk's entries come from. 0: one block.
+  // What the read for a seek covers, where it covers whole blocks: worth more than one block in the table
+  // that most of a walk's entries come from. 0: one block.
   uint32_t first_read_bytes = 0;
+  // Walks on behind a block that fails its checks, as if it held nothing (see ReadOptions in store.h).
+  bool pass_over_damage = false;
 };
 
 // Over all segments of the table. Costs no I/O before the first move.
 std::unique_ptr<InternalIterator> NewTableIterator(const TableEnvironment& environment, const TableView& view,
                                                    TableIteratorOptions options);
 
+struct TableFault {
+  // In words.
+  std::string what;
+  // The user keys that it may concern: those of a block that cannot be read, or of the whole segment or
+  // table.
+  KeyRange keys;
+};
+
+class TableVerifierObserver {
+ public:
+  virtual ~TableVerifierObserver() = default;
+  virtual void OnFault(TableFault fault) = 0;
+  // Before each piece of at most 1 MiB is read. Where others need the device or the CPU this may take its
+  // time; an error ends the walk, and is what VerifyTable answers.
+  virtual Task<Status> BeforeRead(uint64_t bytes) = 0;
+};
+
 // Reads the whole table without the cache and checks everything that the format promises: checksums and
 // identity, order, index entries against their blocks, counts against footer and view, filters without false
-// negatives. Each fault is reported in words; the walk goes on behind it where it can. Fails only with
-// kDeviceError.
+// negatives. Each fault is reported; the walk goes on behind it where it can. Fails only with kDeviceError,
+// and as the observer says.
 Task<Status> VerifyTable(const TableEnvironment& environment, const TableView& view,
-                         const std::function<void(std::string)>& report);
+                         TableVerifierObserver& observer);
 
 }  // namespace varve

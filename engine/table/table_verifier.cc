@@ -21,9 +21,8 @@ constexpr uint64_t kWindowBytes = 1 * kMiB;
 
 class TableVerifier {
  public:
-  TableVerifier(const TableEnvironment& environment, const TableView& view,
-                const std::function<void(std::string)>& report)
-      : environment_(environment), view_(view), report_(report) {}
+  TableVerifier(const TableEnvironment& environment, const TableView& view, TableVerifierObserver& observer)
+      : environment_(environment), view_(view), observer_(observer) {}
 
   Task<Status> Run();
 
@@ -42,7 +41,7 @@ class TableVerifier {
   };
 
   Task<Status> VerifySegment(uint32_t ordinal);
-  Task<Status> LoadFilter(const SegmentFooter& footer);
+  Task<Status> LoadFilter(const SegmentFooter& footer, const SegmentDescriptor& segment);
   // All blocks below an index block. `levels_below` is 0 where its entries name data blocks.
   Task<Status> VerifyIndex(IndexBlock index, uint64_t table_offset, uint8_t levels_below, IndexEntry above);
   Task<Status> VerifyChildIndex(IndexEntry entry, uint8_t levels_below);
@@ -53,15 +52,22 @@ class TableVerifier {
   void FindOverlaps();
 
   // The block; or empty after reporting what is wrong with it; or the device's error.
-  Task<Result<BlockRef>> Load(BlockHandle handle, BlockKind kind);
-  void Report(uint64_t table_offset, std::string_view what) {
+  Task<Result<BlockRef>> Load(BlockHandle handle, BlockKind kind, KeyRange keys);
+  void Report(uint64_t table_offset, std::string_view what, KeyRange keys) {
+    ReportError(TableCorruption(view_.id, table_offset, what), std::move(keys));
+  }
+  void ReportError(const Error& error, KeyRange keys) {
     ++faults_;
-    report_(TableCorruption(view_.id, table_offset, what).message());
+    observer_.OnFault({error.message(), std::move(keys)});
+  }
+  static KeyRange KeysOf(const IndexEntry& entry) { return {entry.smallest, entry.largest}; }
+  static KeyRange KeysOf(const SegmentDescriptor& segment) {
+    return {std::string(segment.smallest_user_key()), std::string(segment.largest_user_key())};
   }
 
   const TableEnvironment& environment_;
   const TableView& view_;
-  const std::function<void(std::string)>& report_;
+  TableVerifierObserver& observer_;
   uint64_t faults_ = 0;
   Totals totals_;
   FilterGeometry filter_;
@@ -70,14 +76,17 @@ class TableVerifier {
   std::vector<BlockHandle> blocks_;
 };
 
-Task<Result<BlockRef>> TableVerifier::Load(BlockHandle handle, BlockKind kind) {
+Task<Result<BlockRef>> TableVerifier::Load(BlockHandle handle, BlockKind kind, KeyRange keys) {
   blocks_.push_back(handle);
+  const Status may_read = co_await observer_.BeforeRead(handle.bytes);
+  if (!may_read.ok()) {
+    co_return may_read.error();
+  }
   Result<BlockRef> block = co_await ReadBlock(environment_, view_, handle, kind, IoPurpose::kCheck, false);
   if (block.ok() || block.Is(ErrorCode::kDeviceError)) {
     co_return block;
   }
-  ++faults_;
-  report_(block.error().message());
+  ReportError(block.error(), std::move(keys));
   co_return BlockRef();
 }
 
@@ -98,9 +107,10 @@ Task<Status> TableVerifier::VerifySegment(uint32_t ordinal) {
   filter_pages_.clear();
   filter_ = FilterGeometry{};
   if (segment.range_tombstones) {
-    Report(segment.range_tombstones->table_offset, "range tombstones are of a later version");
+    Report(segment.range_tombstones->table_offset, "range tombstones are of a later version",
+           KeysOf(segment));
   }
-  const Result<BlockRef> block = co_await Load(segment.footer, BlockKind::kFooter);
+  const Result<BlockRef> block = co_await Load(segment.footer, BlockKind::kFooter, KeysOf(segment));
   if (!block.ok()) {
     co_return block.error();
   }
@@ -109,15 +119,15 @@ Task<Status> TableVerifier::VerifySegment(uint32_t ordinal) {
   }
   const std::optional<SegmentFooter> footer = SegmentFooter::Parse(PayloadOf(block->bytes()));
   if (!footer) {
-    Report(segment.footer.table_offset, "a segment footer is malformed");
+    Report(segment.footer.table_offset, "a segment footer is malformed", KeysOf(segment));
     co_return OkStatus();
   }
   const std::string_view difference =
       footer->DifferenceTo(environment_.store_uuid, view_.id, ordinal, segment);
   if (!difference.empty()) {
-    Report(segment.footer.table_offset, difference);
+    Report(segment.footer.table_offset, difference, KeysOf(segment));
   }
-  Status status = co_await LoadFilter(*footer);
+  Status status = co_await LoadFilter(*footer, segment);
   if (!status.ok()) {
     co_return status;
   }
@@ -135,11 +145,11 @@ Task<Status> TableVerifier::VerifySegment(uint32_t ordinal) {
   co_return status;
 }
 
-Task<Status> TableVerifier::LoadFilter(const SegmentFooter& footer) {
+Task<Status> TableVerifier::LoadFilter(const SegmentFooter& footer, const SegmentDescriptor& segment) {
   filter_ = footer.filter();
   for (uint32_t page = 0; page < filter_.pages; ++page) {
     const BlockHandle handle = footer.FilterPage(page);
-    Result<BlockRef> block = co_await Load(handle, BlockKind::kFilter);
+    Result<BlockRef> block = co_await Load(handle, BlockKind::kFilter, KeysOf(segment));
     if (!block.ok()) {
       co_return block.error();
     }
@@ -149,7 +159,7 @@ Task<Status> TableVerifier::LoadFilter(const SegmentFooter& footer) {
       continue;
     }
     if (filter_pages_.back().bytes().size() != filter_.page_bytes() + kBlockTrailerBytes) {
-      Report(handle.table_offset, "a filter page has a wrong length");
+      Report(handle.table_offset, "a filter page has a wrong length", KeysOf(segment));
       filter_pages_.back() = BlockRef();
     }
   }
@@ -163,12 +173,12 @@ Task<Status> TableVerifier::VerifyIndex(IndexBlock index, uint64_t table_offset,
   for (uint32_t i = 0; i < index.size(); ++i) {
     const std::optional<IndexBlock::Entry> entry = index.At(i);
     if (!entry) {
-      Report(table_offset, "an index block is malformed");
+      Report(table_offset, "an index block is malformed", KeysOf(above));
       co_return OkStatus();
     }
     IndexEntry copy = index.Copy(*entry);
     if (copy.smallest > copy.largest || (i > 0 && copy.smallest <= entries.back().largest)) {
-      Report(table_offset, "index entries are out of order or overlap");
+      Report(table_offset, "index entries are out of order or overlap", KeysOf(above));
       co_return OkStatus();
     }
     below += copy.entries;
@@ -177,7 +187,7 @@ Task<Status> TableVerifier::VerifyIndex(IndexBlock index, uint64_t table_offset,
   // What is not what the level above says is not followed: so a walk of hostile bytes ends.
   if (entries.front().smallest != above.smallest || entries.back().largest != above.largest ||
       below != above.entries) {
-    Report(table_offset, "an index block differs from what names it");
+    Report(table_offset, "an index block differs from what names it", KeysOf(above));
     co_return OkStatus();
   }
   for (size_t i = 0; i < entries.size(); ++i) {
@@ -202,7 +212,7 @@ Task<Status> TableVerifier::VerifyIndex(IndexBlock index, uint64_t table_offset,
 }
 
 Task<Status> TableVerifier::VerifyChildIndex(IndexEntry entry, uint8_t levels_below) {
-  const Result<BlockRef> block = co_await Load(entry.block, BlockKind::kIndex);
+  const Result<BlockRef> block = co_await Load(entry.block, BlockKind::kIndex, KeysOf(entry));
   if (!block.ok()) {
     co_return block.error();
   }
@@ -212,7 +222,7 @@ Task<Status> TableVerifier::VerifyChildIndex(IndexEntry entry, uint8_t levels_be
   totals_.meta_bytes += entry.block.bytes;
   const std::optional<IndexBlock> index = IndexBlock::Parse(PayloadOf(block->bytes()));
   if (!index) {
-    Report(entry.block.table_offset, "an index block is malformed");
+    Report(entry.block.table_offset, "an index block is malformed", KeysOf(entry));
     co_return OkStatus();
   }
   Status status = co_await VerifyIndex(*index, entry.block.table_offset, levels_below, entry);
@@ -223,13 +233,17 @@ Task<Status> TableVerifier::VerifyData(IndexEntry entry, uint64_t run_end) {
   const BlockHandle handle = entry.block;
   blocks_.push_back(handle);
   if (!HandleFits(view_, handle)) {
-    Report(handle.table_offset, "a block handle points outside the table");
+    Report(handle.table_offset, "a block handle points outside the table", KeysOf(entry));
     co_return OkStatus();
   }
   if (window_.Find(handle).empty()) {
     const uint32_t sector = environment_.device.sector_bytes();
     const uint64_t start = RoundDown(handle.table_offset, sector);
     const uint64_t end = std::min(RoundUp(run_end, sector), RoundUp(view_.used_bytes, sector));
+    const Status may_read = co_await observer_.BeforeRead(end - start);
+    if (!may_read.ok()) {
+      co_return may_read;
+    }
     AlignedBuffer bytes(end - start, sector);
     const Status read =
         co_await ReadTableBytes(environment_.device, view_, start, bytes.span(), IoPurpose::kCheck);
@@ -237,7 +251,7 @@ Task<Status> TableVerifier::VerifyData(IndexEntry entry, uint64_t run_end) {
       co_return read;
     }
     if (!read.ok()) {
-      Report(handle.table_offset, read.error().message());
+      Report(handle.table_offset, read.error().message(), KeysOf(entry));
       co_return OkStatus();
     }
     window_.Fill(std::move(bytes), start);
@@ -245,8 +259,7 @@ Task<Status> TableVerifier::VerifyData(IndexEntry entry, uint64_t run_end) {
   const Result<BlockRef> block =
       AcceptBlock(environment_, view_.id, handle, BlockKind::kData, window_.Find(handle), false);
   if (!block.ok()) {
-    ++faults_;
-    report_(block.error().message());
+    ReportError(block.error(), KeysOf(entry));
     co_return OkStatus();
   }
   ++totals_.data_blocks;
@@ -266,7 +279,7 @@ void TableVerifier::VerifyEntries(const IndexEntry& entry, std::string_view payl
     if (count == 0) {
       first = cursor.key();
     } else if (CompareInternalKeys(last, cursor.key()) >= 0) {
-      Report(entry.block.table_offset, "entries of a block are out of order");
+      Report(entry.block.table_offset, "entries of a block are out of order", KeysOf(entry));
       return;
     }
     ++count;
@@ -274,18 +287,18 @@ void TableVerifier::VerifyEntries(const IndexEntry& entry, std::string_view payl
     last = cursor.key();
   }
   if (cursor.corrupt()) {
-    Report(entry.block.table_offset, "a data block is malformed");
+    Report(entry.block.table_offset, "a data block is malformed", KeysOf(entry));
     return;
   }
   if (count != entry.entries || UserKeyOf(first) != entry.smallest || UserKeyOf(last) != entry.largest) {
-    Report(entry.block.table_offset, "a data block differs from its index entry");
+    Report(entry.block.table_offset, "a data block differs from its index entry", KeysOf(entry));
   }
   // A search starts from the restart points: each must lead to its entry.
   for (cursor.SeekToLast(); cursor.Valid(); cursor.Prev()) {
     --count;
   }
   if (cursor.corrupt() || count != 0) {
-    Report(entry.block.table_offset, "restart points of a data block are wrong");
+    Report(entry.block.table_offset, "restart points of a data block are wrong", KeysOf(entry));
   }
   if (totals_.smallest.empty()) {
     totals_.smallest = std::move(first);
@@ -299,7 +312,8 @@ void TableVerifier::VerifyRecord(const IndexEntry& entry, std::string_view inter
   if (kind == RecordKind::kTombstone) {
     ++totals_.tombstones;
   } else if (kind != RecordKind::kValue) {
-    Report(entry.block.table_offset, fmt::format("a record has kind {}", static_cast<int>(kind)));
+    Report(entry.block.table_offset, fmt::format("a record has kind {}", static_cast<int>(kind)),
+           KeysOf(entry));
   }
   totals_.smallest_sequence = std::min(totals_.smallest_sequence, SequenceOf(internal_key));
   totals_.largest_sequence = std::max(totals_.largest_sequence, SequenceOf(internal_key));
@@ -307,7 +321,7 @@ void TableVerifier::VerifyRecord(const IndexEntry& entry, std::string_view inter
     const uint64_t hash = Hash64(UserKeyOf(internal_key));
     const BlockRef& page = filter_pages_[filter_.PageOf(hash)];
     if (page && !FilterMayContain(filter_, PayloadOf(page.bytes()), hash)) {
-      Report(entry.block.table_offset, "the filter denies a key of this block");
+      Report(entry.block.table_offset, "the filter denies a key of this block", KeysOf(entry));
     }
   }
 }
@@ -319,7 +333,8 @@ void TableVerifier::CompareTotals(const SegmentFooter& footer, const SegmentDesc
       totals_.meta_bytes != head.meta_bytes || totals_.smallest_sequence.value != head.smallest_sequence ||
       totals_.largest_sequence.value != head.largest_sequence || totals_.smallest != footer.smallest() ||
       totals_.largest != footer.largest()) {
-    Report(segment.footer.table_offset, "a segment's blocks do not add up to what its footer says");
+    Report(segment.footer.table_offset, "a segment's blocks do not add up to what its footer says",
+           KeysOf(segment));
   }
 }
 
@@ -328,7 +343,7 @@ void TableVerifier::FindOverlaps() {
             [](const BlockHandle& a, const BlockHandle& b) { return a.table_offset < b.table_offset; });
   for (size_t i = 1; i < blocks_.size(); ++i) {
     if (blocks_[i].table_offset < blocks_[i - 1].end()) {
-      Report(blocks_[i].table_offset, "two blocks overlap");
+      Report(blocks_[i].table_offset, "two blocks overlap", {view_.smallest, view_.largest});
     }
   }
 }
@@ -336,8 +351,8 @@ void TableVerifier::FindOverlaps() {
 }  // namespace
 
 Task<Status> VerifyTable(const TableEnvironment& environment, const TableView& view,
-                         const std::function<void(std::string)>& report) {
-  TableVerifier verifier(environment, view, report);
+                         TableVerifierObserver& observer) {
+  TableVerifier verifier(environment, view, observer);
   Status status = co_await verifier.Run();
   co_return status;
 }

@@ -9,10 +9,10 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/base/key_range.h"
 #include "engine/base/units.h"
 #include "engine/space/extent.h"
 #include "engine/table/table_view.h"
-#include "engine/version/key_range.h"
 
 namespace varve {
 

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/base/key_range.h"
 #include "engine/base/result.h"
-#include "engine/version/key_range.h"
 #include "engine/version/live_table.h"
 
 namespace varve {

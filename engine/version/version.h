@@ -20,9 +20,9 @@
 #include <variant>
 #include <vector>
 
+#include "engine/base/key_range.h"
 #include "engine/base/result.h"
 #include "engine/base/units.h"
-#include "engine/version/key_range.h"
 #include "engine/version/live_table.h"
 #include "engine/version/sorted_tables.h"
 #include "engine/wal/wal_segment.h"

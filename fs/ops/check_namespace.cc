@@ -5,57 +5,16 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <optional>
 #include <string>
-#include <vector>
 
-#include "engine/base/units.h"
 #include "fs/namespace/namespace_format.h"
+#include "fs/ops/check_links.h"
+#include "fs/ops/check_owners.h"
 
 namespace varve {
 
 namespace {
-
-// One dirent.
-struct Name {
-  uint64_t inode;
-  uint64_t parent;
-  uint32_t type;
-  bool embedded;
-};
-// The entries that a directory really has.
-struct Entries {
-  uint64_t directory;
-  uint64_t entries = 0;
-  uint64_t subdirectories = 0;
-};
-// What an inode says of its bytes and attributes.
-struct Owner {
-  uint64_t inode;
-  uint64_t chunk_count;
-  uint64_t chunk_end;  // chunks spanned by the size
-  bool has_xattrs;
-  uint64_t stale_end = 0;  // a truncation still has to remove chunks below
-  uint64_t chunks_found = 0;
-  uint64_t xattrs_found = 0;
-};
-struct DirectoryLink {
-  uint64_t inode;
-  uint64_t parent;
-  enum : uint8_t { kUnknown, kOnTheWay, kReachesRoot, kLost } state = kUnknown;
-};
-
-template <typename Item>
-Item* FindByInode(std::vector<Item>& sorted, uint64_t inode) {
-  const auto found = std::lower_bound(sorted.begin(), sorted.end(), inode,
-                                      [](const Item& item, uint64_t wanted) { return item.inode < wanted; });
-  return found != sorted.end() && found->inode == inode ? &*found : nullptr;
-}
-
-template <typename Item>
-void SortByInode(std::vector<Item>& items) {
-  std::stable_sort(items.begin(), items.end(),
-                   [](const Item& a, const Item& b) { return a.inode < b.inode; });
-}
 
 constexpr std::array kKindsAfterNames = {NamespaceKind::kInode, NamespaceKind::kOrphan, NamespaceKind::kChunk,
                                          NamespaceKind::kXattr, NamespaceKind::kCounter};
@@ -63,7 +22,7 @@ constexpr std::array kKindsAfterNames = {NamespaceKind::kInode, NamespaceKind::k
 class NamespaceChecker {
  public:
   NamespaceChecker(Store& store, NamespaceCheckSink& sink)
-      : store_(store), sink_(sink), snapshot_(store.GetSnapshot()) {}
+      : store_(store), sink_(sink), snapshot_(store.GetSnapshot()), report_(sink, summary_) {}
 
   Task<Result<NamespaceSummary>> Run() {
     Status parameters = co_await ReadParameters();
@@ -73,7 +32,7 @@ class NamespaceChecker {
     // Names first, and inodes before what belongs to them: each later pass is held against the earlier ones.
     // Where a pass could not be ended, the rest would be held against half of the truth.
     Status scanned = co_await Scan(NamespaceKind::kDirent);
-    SortByInode(names_);
+    links_.EndNames();
     for (const NamespaceKind kind : kKindsAfterNames) {
       if (scanned.ok()) {
         scanned = co_await Scan(kind);
@@ -82,29 +41,24 @@ class NamespaceChecker {
         co_return scanned.error();
       }
       if (kind == NamespaceKind::kInode) {
-        CheckNames();
+        links_.EndInodes();
+        links_.CheckReachability();
       }
       if (kind == NamespaceKind::kOrphan) {
-        SortByInode(owners_);
-        CheckTruncations();
+        owners_.EndInodes();
       }
     }
     scanned = co_await ScanUnknownKinds();
     if (!scanned.ok()) {
       co_return scanned.error();
     }
-    CheckReachability();
-    CheckOwners();
+    owners_.End();
+    CheckCounter();
     sink_.Progress(records_);
     co_return summary_;
   }
 
  private:
-  void Problem(uint64_t inode, std::string_view what) {
-    ++summary_.problems;
-    sink_.Problem(InodeNumber(inode), what);
-  }
-
   Task<Status> ReadParameters() {
     const ReadOptions read{snapshot_.get(), true};
     Store::Lookup format = co_await store_.Get(kFormatKey, read);
@@ -118,7 +72,7 @@ class NamespaceChecker {
     if (!parameters.ok()) {
       co_return parameters.error();
     }
-    format_ = *parameters;
+    owners_.SetChunkBytes(parameters->chunk_bytes);
     Store::Lookup counter = co_await store_.Get(kInodeCounterKey, read);
     if (!counter.ok()) {
       co_return counter.error();
@@ -127,8 +81,6 @@ class NamespaceChecker {
         *counter ? DecodeInodeCounter((*counter)->bytes()) : Result<InodeNumber>(NotFound("missing"));
     if (next.ok()) {
       next_inode_ = next->value;
-    } else {
-      Problem(0, "the counter of inode numbers is missing or damaged");
     }
     co_return Status();
   }
@@ -168,7 +120,7 @@ class NamespaceChecker {
       co_await records->Load();
     }
     if (below || records->Valid()) {
-      Problem(0, "there are records of no known kind");
+      report_.Add(0, "there are records of no known kind");
     }
     co_return records->status();
   }
@@ -176,51 +128,51 @@ class NamespaceChecker {
   void CheckRecord(std::string_view key, std::string_view value) {
     const std::optional<ParsedKey> parsed = ParseNamespaceKey(key);
     if (!parsed) {
-      Problem(0, "a record's key does not decode");
+      report_.Add(0, "a record's key does not decode");
       return;
     }
-    if (parsed->inode.value >= next_inode_ && next_inode_ != 0) {
-      Problem(parsed->inode.value, "the inode number has not been given out yet");
-    }
+    largest_inode_ = std::max(largest_inode_, parsed->inode.value);
     switch (parsed->kind) {
       case NamespaceKind::kDirent:
-        return CheckDirent(*parsed, value);
+        return CheckDirent(key, *parsed, value);
       case NamespaceKind::kInode:
         return CheckInode(*parsed, value);
       case NamespaceKind::kOrphan:
-        return CheckOrphan(*parsed, value);
+        return CheckOrphan(key, *parsed, value);
       case NamespaceKind::kChunk:
-        return CheckChunk(*parsed, value);
+        ++summary_.chunks;
+        return owners_.AddChunk(parsed->inode, parsed->chunk_index, value.size());
       case NamespaceKind::kXattr:
-        return CheckXattr(*parsed, value);
+        ++summary_.xattrs;
+        return owners_.AddXattr(parsed->inode, key);
       case NamespaceKind::kCounter:
         if (key != kFormatKey && key != kInodeCounterKey) {
-          Problem(0, "there is a counter of no known name");
+          report_.Add(0, "there is a counter of no known name");
         }
         return;
     }
   }
 
-  void CheckDirent(const ParsedKey& key, std::string_view value) {
+  void CheckDirent(std::string_view key, const ParsedKey& parsed, std::string_view value) {
     const Result<DirentRecord> dirent = DecodeDirent(value);
-    if (!CheckName(key.name).ok()) {
-      Problem(key.inode.value, "the directory holds a name that no file may have");
-    }
-    if (entries_.empty() || entries_.back().directory != key.inode.value) {
-      entries_.push_back({key.inode.value});
-    }
-    ++entries_.back().entries;
     ++summary_.names;
+    links_.AddName(parsed.inode, dirent.ok() ? &*dirent : nullptr);
+    if (!CheckName(parsed.name).ok()) {
+      report_.Add({parsed.inode, "the directory holds a name that no file may have",
+                   dirent.ok() ? Mend::kMoveName : Mend::kNothing, std::string(key)});
+    }
     if (!dirent.ok()) {
-      Problem(key.inode.value, fmt::format("the directory's entry \"{}\" does not decode", key.name));
+      owners_.AddUnreadable();
+      report_.Add(parsed.inode.value,
+                  fmt::format("the directory's entry \"{}\" does not decode", parsed.name));
       return;
     }
-    entries_.back().subdirectories += dirent->type == S_IFDIR ? 1 : 0;
-    names_.push_back({dirent->inode.value, key.inode.value, dirent->type, dirent->embedded.has_value()});
+    largest_inode_ = std::max(largest_inode_, dirent->inode.value);
     if (dirent->embedded) {
       AddOwner(dirent->embedded->inode);
       if (dirent->embedded->inode.nlink != 1) {
-        Problem(dirent->inode.value, "a file with one name counts more");
+        report_.Add(dirent->inode.value, "a file with one name counts another number of names",
+                    Mend::kSetLinks, 1);
       }
     }
   }
@@ -229,203 +181,65 @@ class NamespaceChecker {
     summary_.files += inode.is_regular() ? 1 : 0;
     summary_.directories += inode.is_directory() ? 1 : 0;
     summary_.others += inode.is_regular() || inode.is_directory() ? 0 : 1;
-    const uint64_t end = inode.chunked ? CeilDiv(inode.size, format_.chunk_bytes) : 0;
-    owners_.push_back({inode.number.value, inode.chunk_count, end, inode.has_xattrs});
-  }
-
-  // The names of one inode; empty when there are none.
-  std::pair<size_t, size_t> NamesOf(uint64_t inode) const {
-    const auto first =
-        std::lower_bound(names_.begin(), names_.end(), inode,
-                         [](const Name& name, uint64_t wanted) { return name.inode < wanted; });
-    auto last = first;
-    while (last != names_.end() && last->inode == inode) {
-      ++last;
-    }
-    return {static_cast<size_t>(first - names_.begin()), static_cast<size_t>(last - names_.begin())};
+    owners_.AddInode(inode);
   }
 
   void CheckInode(const ParsedKey& key, std::string_view value) {
-    const uint64_t number = key.inode.value;
     const Result<InodeRecord> record = DecodeInode(value);
-    records_seen_.push_back(number);
     if (!record.ok() || record->inode.number != key.inode) {
-      Problem(number, "the inode record does not decode");
+      links_.AddInode(key.inode, nullptr);
+      owners_.AddUnreadable();
+      report_.Add(key.inode.value, "the inode record does not decode");
       return;
     }
-    const Inode& inode = record->inode;
-    AddOwner(inode);
-    const auto [first, last] = NamesOf(number);
-    const size_t names = last - first;
-    for (size_t i = first; i < last; ++i) {
-      if (names_[i].type != (inode.mode & S_IFMT)) {
-        Problem(number, "a name and its inode disagree about what it is");
-      }
-    }
-    if (!inode.is_directory()) {
-      if (names == 0) {
-        Problem(number, "the inode has no name");
-      } else if (names != inode.nlink) {
-        Problem(number, fmt::format("the inode counts {} names and has {}", inode.nlink, names));
-      }
-      return;
-    }
-    CheckDirectory(inode, first, names);
+    AddOwner(record->inode);
+    links_.AddInode(key.inode, &record->inode);
   }
 
-  void CheckDirectory(const Inode& inode, size_t first_name, size_t names) {
-    const uint64_t number = inode.number.value;
-    links_.push_back({number, inode.parent.value});
-    if (inode.number == kRootInode ? names != 0 : names != 1) {
-      Problem(number, fmt::format("the directory has {} names", names));
-    } else if (names == 1 && names_[first_name].parent != inode.parent.value) {
-      Problem(number, "the directory names another parent than the one it lies in");
-    }
-    const auto found =
-        std::lower_bound(entries_.begin(), entries_.end(), number,
-                         [](const Entries& entries, uint64_t wanted) { return entries.directory < wanted; });
-    const bool has_entries = found != entries_.end() && found->directory == number;
-    const uint64_t entries = has_entries ? found->entries : 0;
-    const uint64_t subdirectories = has_entries ? found->subdirectories : 0;
-    if (entries != inode.entry_count || subdirectories != inode.subdirectory_count) {
-      Problem(number, fmt::format("the directory counts {} entries and {} subdirectories, and has {} and {}",
-                                  inode.entry_count, inode.subdirectory_count, entries, subdirectories));
-    }
-  }
-
-  // Each inode lies in one place only, and each reference leads somewhere.
-  void CheckNames() {
-    for (size_t i = 0; i < names_.size();) {
-      const uint64_t inode = names_[i].inode;
-      const bool has_record = std::binary_search(records_seen_.begin(), records_seen_.end(), inode);
-      size_t embedded = 0;
-      size_t references = 0;
-      for (; i < names_.size() && names_[i].inode == inode; ++i) {
-        ++(names_[i].embedded ? embedded : references);
-      }
-      if (embedded + (has_record ? 1 : 0) > 1) {
-        Problem(inode, "the inode number is used more than once");
-      } else if (references > 0 && !has_record) {
-        Problem(inode, "a name refers to an inode that does not exist");
-      }
-    }
-    for (const Entries& entries : entries_) {
-      if (FindByInode(links_, entries.directory) == nullptr) {
-        Problem(entries.directory,
-                fmt::format("{} names lie in a directory that does not exist", entries.entries));
-      }
-    }
-    if (FindByInode(links_, kRootInode.value) == nullptr) {
-      Problem(kRootInode.value, "the root directory is missing");
-    }
-  }
-
-  void CheckOrphan(const ParsedKey& key, std::string_view value) {
+  void CheckOrphan(std::string_view key, const ParsedKey& parsed, std::string_view value) {
     ++summary_.orphans;
-    const uint64_t number = key.inode.value;
     const Result<OrphanRecord> orphan = DecodeOrphan(value);
     if (!orphan.ok()) {
-      Problem(number, "the orphan record does not decode");
+      // It could only have said what is to be removed.
+      report_.Add({parsed.inode, "the orphan record does not decode",
+                   orphan.Is(ErrorCode::kCorruption) ? Mend::kRemoveRecord : Mend::kNothing,
+                   std::string(key)});
       return;
     }
     if (!orphan->file) {
-      truncations_.push_back({number, orphan->stale_end});
+      owners_.AddTruncation(parsed.inode, orphan->stale_end);
       return;
     }
-    const auto [first, last] = NamesOf(number);
-    if (orphan->file->inode.number != key.inode || first != last ||
-        std::binary_search(records_seen_.begin(), records_seen_.end(), number)) {
-      Problem(number, "an orphan has a name, or another's number");
-    }
-    // It is being removed: any of its chunks may be gone, and none is out of place.
-    owners_.push_back({number, 0, 0, orphan->file->inode.has_xattrs, UINT64_MAX});
-  }
-
-  void CheckTruncations() {
-    for (const auto& [inode, stale_end] : truncations_) {
-      Owner* owner = FindByInode(owners_, inode);
-      if (owner == nullptr) {
-        Problem(inode, "a truncation is unfinished on a file that does not exist");
-      } else {
-        owner->stale_end = stale_end;
-      }
-    }
-  }
-
-  void CheckChunk(const ParsedKey& key, std::string_view value) {
-    ++summary_.chunks;
-    Owner* owner = FindByInode(owners_, key.inode.value);
-    if (owner == nullptr) {
-      Problem(key.inode.value, fmt::format("chunk {} belongs to no file", key.chunk_index));
+    if (orphan->file->inode.number != parsed.inode || links_.HasName(parsed.inode) ||
+        links_.HasRecord(parsed.inode)) {
+      report_.Add(
+          {parsed.inode, "an orphan has a name, or another's number", Mend::kRemoveRecord, std::string(key)});
       return;
     }
-    if (value.empty() || value.size() > format_.chunk_bytes) {
-      Problem(key.inode.value, fmt::format("chunk {} has {} bytes", key.chunk_index, value.size()));
-    }
-    if (key.chunk_index < owner->chunk_end) {
-      ++owner->chunks_found;
-    } else if (key.chunk_index >= owner->stale_end) {
-      Problem(key.inode.value, fmt::format("chunk {} lies beyond the end of the file", key.chunk_index));
-    }
+    owners_.AddOrphan(orphan->file->inode);
   }
 
-  void CheckXattr(const ParsedKey& key, std::string_view) {
-    ++summary_.xattrs;
-    Owner* owner = FindByInode(owners_, key.inode.value);
-    if (owner == nullptr) {
-      Problem(key.inode.value, "an extended attribute belongs to no file");
-      return;
-    }
-    ++owner->xattrs_found;
-  }
-
-  void CheckOwners() {
-    for (const Owner& owner : owners_) {
-      const bool being_removed = owner.stale_end == UINT64_MAX;
-      if (owner.chunks_found != owner.chunk_count && !being_removed) {
-        Problem(owner.inode,
-                fmt::format("the file counts {} chunks and has {}", owner.chunk_count, owner.chunks_found));
-      }
-      if (owner.has_xattrs != (owner.xattrs_found > 0) && !being_removed) {
-        Problem(owner.inode, "the inode is wrong about having extended attributes");
-      }
-    }
-  }
-
-  // Directories whose way up does not end at the root form circles of their own, or hang below one.
-  void CheckReachability() {
-    for (DirectoryLink& start : links_) {
-      DirectoryLink* at = &start;
-      std::vector<DirectoryLink*> way;
-      while (at != nullptr && at->state == DirectoryLink::kUnknown && at->inode != kRootInode.value) {
-        at->state = DirectoryLink::kOnTheWay;
-        way.push_back(at);
-        at = FindByInode(links_, at->parent);
-      }
-      const bool reaches =
-          at != nullptr && (at->inode == kRootInode.value || at->state == DirectoryLink::kReachesRoot);
-      for (DirectoryLink* passed : way) {
-        passed->state = reaches ? DirectoryLink::kReachesRoot : DirectoryLink::kLost;
-      }
-      if (!way.empty() && !reaches) {
-        Problem(start.inode, "the directory cannot be reached from the root");
-      }
+  // Numbers are given out once: what is in use must lie below the counter.
+  void CheckCounter() {
+    const bool mendable = largest_inode_ < UINT64_MAX / 2;
+    const Mend mend = mendable ? Mend::kSetCounter : Mend::kNothing;
+    if (next_inode_ == 0) {
+      report_.Add(0, "the counter of inode numbers is missing or damaged", mend, largest_inode_ + 1);
+    } else if (largest_inode_ >= next_inode_) {
+      report_.Add(largest_inode_, "the inode number has not been given out yet", mend, largest_inode_ + 1);
     }
   }
 
   Store& store_;
   NamespaceCheckSink& sink_;
   const std::shared_ptr<const Snapshot> snapshot_;
-  FormatParameters format_;
-  uint64_t next_inode_ = 0;
-  uint64_t records_ = 0;
   NamespaceSummary summary_;
-  std::vector<Name> names_;             // by inode, once all are there
-  std::vector<Entries> entries_;        // by directory
-  std::vector<uint64_t> records_seen_;  // inode records, ascending
-  std::vector<DirectoryLink> links_;    // by inode
-  std::vector<Owner> owners_;           // by inode, once the orphans are there
-  std::vector<std::pair<uint64_t, uint64_t>> truncations_;
+  ProblemReport report_;
+  LinkCheck links_{report_};
+  OwnerCheck owners_{report_};
+  uint64_t next_inode_ = 0;  // 0: not known
+  uint64_t largest_inode_ = kRootInode.value;
+  uint64_t records_ = 0;
 };
 
 }  // namespace

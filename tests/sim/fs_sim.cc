@@ -23,8 +23,8 @@ constexpr size_t kFsClientsMax = 3;
 class FailOnProblem final : public NamespaceCheckSink {
  public:
   explicit FailOnProblem(Trace& trace) : trace_(trace) {}
-  void Problem(InodeNumber inode, std::string_view what) override {
-    trace_.Fail("namespace: inode {}: {}", inode.value, what);
+  void Problem(const NamespaceProblem& problem) override {
+    trace_.Fail("namespace: inode {}: {}", problem.inode.value, problem.what);
   }
   void Progress(uint64_t /*records*/) override {}
 

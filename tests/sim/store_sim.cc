@@ -19,7 +19,7 @@ namespace {
 class FailOnProblem final : public CheckObserver {
  public:
   explicit FailOnProblem(std::vector<std::string>& problems) : problems_(problems) {}
-  void OnProblem(std::string problem) override { problems_.push_back(std::move(problem)); }
+  void OnProblem(StoreProblem problem) override { problems_.push_back(std::move(problem.what)); }
   void OnProgress(uint64_t /*done_bytes*/, uint64_t /*total_bytes*/) override {}
 
  private:
@@ -237,7 +237,8 @@ class StoreRun {
   bool CheckAtRest() {
     std::vector<std::string> problems;
     FailOnProblem observer(problems);
-    const Result<CheckSummary> checked = world_.executor.Run(CheckStore(device_, true, observer));
+    const Result<CheckSummary> checked =
+        world_.executor.Run(CheckStore(device_, CheckDepth::kOrder, observer));
     if (!checked.ok()) {
       trace_.Fail("check: {}", checked.ToString());
       return false;

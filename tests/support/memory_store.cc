@@ -227,6 +227,10 @@ Status MemoryStore::Apply(const WriteBatch& batch) {
   if (batch.bytes() > kBatchBytesMax) {
     return InvalidArgument("the batch is too large");
   }
+  if (writes_left_ == 0) {
+    return ReadOnly("the test allows no more writes");
+  }
+  --writes_left_;
   ++writes_;
   written_bytes_ += batch.bytes();
   sequence_ = sequence_.Next();
@@ -314,6 +318,11 @@ std::unique_ptr<MemoryStore> MemoryStore::Clone(MemoryStoreOptions options) cons
 void MemoryStore::set_full(bool full) {
   const std::lock_guard lock(mutex_);
   full_ = full;
+}
+
+void MemoryStore::set_writes_left(uint64_t writes) {
+  const std::lock_guard lock(mutex_);
+  writes_left_ = writes;
 }
 
 void MemoryStore::set_read_only_reason(std::string reason) {

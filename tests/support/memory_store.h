@@ -48,6 +48,8 @@ class MemoryStore final : public Store {
   void set_full(bool full);
   // Writes fail with kReadOnly while this is not empty.
   void set_read_only_reason(std::string reason);
+  // So many writes succeed, and then all fail with kReadOnly: what a crash there would leave.
+  void set_writes_left(uint64_t writes);
   // Reads of this key answer kDeviceError; empty: none.
   void set_unreadable_key(std::string key);
 
@@ -88,6 +90,7 @@ class MemoryStore final : public Store {
   bool full_ = false;
   std::string read_only_reason_;
   std::string unreadable_key_;
+  uint64_t writes_left_ = UINT64_MAX;
   uint64_t live_bytes_ = 0;
   uint64_t writes_ = 0;
   uint64_t written_bytes_ = 0;

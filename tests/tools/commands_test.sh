@@ -184,9 +184,20 @@ claim "and is free again afterwards" cmp random out
 
 # damage
 cp --sparse=always image damaged
-dd if=/dev/zero of=damaged bs=4096 count=1 conv=notrunc status=none
+# The first one lies behind the first 4096 bytes.
+dd if=/dev/zero of=damaged bs=4096 seek=1 count=1 conv=notrunc status=none
 run get damaged file
 claim "a lost superblock copy is survived" cmp random out
+run fsck damaged
+claim "fsck finds it, and says how to mend it" both exits 4 says "--repair"
+run fsck damaged --repair
+claim "fsck --repair mends it, and says so" both exits 1 says mended
+run fsck damaged
+claim "and then nothing is wrong" both exits 0 says clean
+run fsck -a damaged
+claim "as at boot, too" exits 0
+run fsck -n -y damaged
+claim "fsck refuses what contradicts itself" exits 16
 cp --sparse=always image damaged
 # A byte in each MiB but the first: some hit live data.
 for at in $(seq 2 40); do
@@ -198,7 +209,7 @@ run get damaged file
 claim "damaged data is an error, never wrong bytes" fails
 
 # the command line
-for command in mkfs fsck get put rm ls scan stats dump; do
+for command in mkfs fsck scrub get put rm ls scan stats dump; do
   run "$command" --help
   claim "$command has --help" both exits 0 says "$command|usage|options"
 done
@@ -206,5 +217,11 @@ run get image
 claim "a missing argument is a usage error" fails
 run nonsense
 claim "an unknown command is a usage error" fails
+run fsck
+claim "a missing argument of fsck is fsck(8)'s usage error" exits 16
+run fsck image --nonsense
+claim "an unknown option of fsck, too" exits 16
+run scrub "$scratch"
+claim "scrub of what is no mount could not be made" exits 8
 
 echo "1..$number"

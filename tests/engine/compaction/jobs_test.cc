@@ -4,6 +4,7 @@
 
 #include "engine/base/prng.h"
 #include "tests/engine/compaction/small_store.h"
+#include "tests/support/fault_list.h"
 
 namespace varve {
 namespace {
@@ -329,13 +330,12 @@ TEST_P(Jobs, RandomFlushesAndMergesReadLikeAModelAtEverySnapshot) {
       }
       store.ExpectSpaceIsAccountedFor();
     }
-    std::vector<std::string> faults;
-    const auto report = [&](std::string fault) { faults.push_back(std::move(fault)); };
+    FaultList list;
     const auto version = store.versions->current();
     version->ForEachTable([&](const LiveTable& table) {
-      EXPECT_TRUE(store.executor.Run(VerifyTable(store.jobs->table, table.view(), report)).ok());
+      EXPECT_TRUE(store.executor.Run(VerifyTable(store.jobs->table, table.view(), list)).ok());
     });
-    EXPECT_TRUE(faults.empty()) << faults.front();
+    EXPECT_TRUE(list.faults.empty()) << list.faults.front().what;
   }
 }
 

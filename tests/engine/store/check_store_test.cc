@@ -26,10 +26,16 @@ using ::testing::SizeIs;
 
 class Problems final : public CheckObserver {
  public:
-  void OnProblem(std::string problem) override { found.push_back(std::move(problem)); }
+  void OnProblem(StoreProblem problem) override {
+    if (problem.keys) {
+      keys.push_back(*problem.keys);
+    }
+    found.push_back(std::move(problem.what));
+  }
   void OnProgress(uint64_t /*done_bytes*/, uint64_t /*total_bytes*/) override { ++steps; }
 
   std::vector<std::string> found;
+  std::vector<KeyRange> keys;
   int steps = 0;
 };
 
@@ -54,7 +60,7 @@ StoreAtRest AtRest(StoreHarness& h) {
 }
 
 CheckSummary Check(StoreHarness& h, Problems& problems) {
-  const Result<CheckSummary> checked = h.Run(CheckStore(h.device(), true, problems));
+  const Result<CheckSummary> checked = h.Run(CheckStore(h.device(), CheckDepth::kOrder, problems));
   EXPECT_TRUE(checked.ok()) << checked.ToString();
   return checked.value();
 }
@@ -80,6 +86,62 @@ TEST(CheckStore, SeesADamagedBlockAndChecksTheOtherTables) {
   EXPECT_EQ(summary.problems, problems.found.size());
   EXPECT_TRUE(summary.complete);
   EXPECT_EQ(problems.steps, 2);
+}
+
+TEST(CheckStore, SaysWhichKeysADamagedBlockMayHaveHeld) {
+  StoreHarness h;
+  FillAndClose(h);
+  const StoreAtRest store = AtRest(h);
+  const LiveTable& older = *store.manifest.version.level0()[0].table;
+  h.device().Corrupt(older.view().extents[0].extent.offset().value + 3, 1);
+  Problems problems;
+  const CheckSummary summary = Check(h, problems);
+  EXPECT_GE(summary.table_problems, 1U);
+  ASSERT_FALSE(problems.keys.empty());
+  EXPECT_EQ(problems.keys[0], (KeyRange{"a", "k"}));
+}
+
+TEST(CheckStore, OfTheStructureAloneDoesNotReadTables) {
+  StoreHarness h;
+  FillAndClose(h);
+  const StoreAtRest store = AtRest(h);
+  const LiveTable& table = *store.manifest.version.level0()[0].table;
+  h.device().Corrupt(table.view().extents[0].extent.offset().value + 3, 1);
+  Problems problems;
+  const Result<CheckSummary> checked = h.Run(CheckStore(h.device(), CheckDepth::kStructure, problems));
+  ASSERT_TRUE(checked.ok());
+  EXPECT_TRUE(checked->complete);
+  EXPECT_THAT(problems.found, IsEmpty());
+}
+
+TEST(RepairSuperblock, WritesTheBadCopyAnewAndLeavesTheGoodOne) {
+  for (const uint64_t bad : {kFirstSuperblockOffset + 100, uint64_t{0}}) {
+    StoreHarness h;
+    FillAndClose(h);
+    const MemoryDevice::Contents before = h.device().Snapshot();
+    const Result<Layout> layout = Layout::ForDevice(h.device().size_bytes());
+    const uint64_t place = bad != 0 ? bad : layout->superblock_offsets()[1].value + 100;
+    h.device().Corrupt(place, 1);
+    ASSERT_TRUE(h.Run(RepairSuperblock(h.device())).ok());
+    EXPECT_EQ(h.device().Snapshot(), before);
+    Problems problems;
+    Check(h, problems);
+    EXPECT_THAT(problems.found, IsEmpty());
+  }
+}
+
+TEST(RepairSuperblock, WritesNothingWhereBothAreGoodOrBothAreBad) {
+  StoreHarness h;
+  FillAndClose(h);
+  h.device().DieAtWrite();
+  EXPECT_TRUE(h.Run(RepairSuperblock(h.device())).ok());
+  h.device().Heal();
+  const Result<Layout> layout = Layout::ForDevice(h.device().size_bytes());
+  h.device().Corrupt(layout->superblock_offsets()[0].value + 100, 1);
+  h.device().Corrupt(layout->superblock_offsets()[1].value + 100, 1);
+  const MemoryDevice::Contents before = h.device().Snapshot();
+  EXPECT_TRUE(h.Run(RepairSuperblock(h.device())).Is(ErrorCode::kCorruption));
+  EXPECT_EQ(h.device().Snapshot(), before);
 }
 
 TEST(CheckStore, SeesADamagedManifestAndSaysThatItCouldGoNoFurther) {
@@ -127,7 +189,7 @@ TEST(CheckStore, ADeviceWithoutAStoreIsNotFound) {
   StoreHarness h;
   MemoryDevice empty(64 * kMiB, 4096);
   Problems problems;
-  EXPECT_TRUE(h.Run(CheckStore(empty, true, problems)).Is(ErrorCode::kNotFound));
+  EXPECT_TRUE(h.Run(CheckStore(empty, CheckDepth::kOrder, problems)).Is(ErrorCode::kNotFound));
 }
 
 TEST(CheckStore, WritesNothing) {

@@ -40,7 +40,7 @@ uint64_t Fill(StoreHarness& h, uint64_t round) {
 
 class Problems final : public CheckObserver {
  public:
-  void OnProblem(std::string problem) override { ADD_FAILURE() << problem; }
+  void OnProblem(StoreProblem problem) override { ADD_FAILURE() << problem.what; }
   void OnProgress(uint64_t /*done_bytes*/, uint64_t /*total_bytes*/) override {}
 };
 
@@ -81,7 +81,7 @@ TEST_P(FullStore, KeepsEverythingTakesDeletesAndThenWritesAgain) {
   }
   ASSERT_TRUE(h.Close().ok());
   Problems problems;
-  const Result<CheckSummary> checked = h.Run(CheckStore(h.device(), true, problems));
+  const Result<CheckSummary> checked = h.Run(CheckStore(h.device(), CheckDepth::kOrder, problems));
   ASSERT_TRUE(checked.ok()) << checked.ToString();
   EXPECT_TRUE(checked->complete);
 }

@@ -215,17 +215,17 @@ TEST(Store, EveryBlockWrittenVerifies) {
   }
   class Problems final : public CheckObserver {
    public:
-    void OnProblem(std::string problem) override { ADD_FAILURE() << problem; }
+    void OnProblem(StoreProblem problem) override { ADD_FAILURE() << problem.what; }
     void OnProgress(uint64_t /*done_bytes*/, uint64_t /*total_bytes*/) override {}
   } problems;
   // As a crash leaves it, log included; then after a close.
   ASSERT_TRUE(h.Run(h.store().Sync()).ok());
   const std::unique_ptr<MemoryDevice> copy = h.device().Clone();
-  const Result<CheckSummary> crashed = h.Run(CheckStore(*copy, true, problems));
+  const Result<CheckSummary> crashed = h.Run(CheckStore(*copy, CheckDepth::kOrder, problems));
   ASSERT_TRUE(crashed.ok()) << crashed.ToString();
   EXPECT_TRUE(crashed->complete);
   ASSERT_TRUE(h.Close().ok());
-  const Result<CheckSummary> closed = h.Run(CheckStore(h.device(), true, problems));
+  const Result<CheckSummary> closed = h.Run(CheckStore(h.device(), CheckDepth::kOrder, problems));
   ASSERT_TRUE(closed.ok()) << closed.ToString();
   EXPECT_GE(closed->entries, 3000U);
 }

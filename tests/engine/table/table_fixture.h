@@ -16,6 +16,7 @@
 #include "engine/ring/local_executor.h"
 #include "engine/table/table_builder.h"
 #include "engine/table/table_reader.h"
+#include "tests/support/fault_list.h"
 #include "tests/support/memory_device.h"
 
 namespace varve {
@@ -128,12 +129,13 @@ class TableFixture {
   }
 
   std::vector<std::string> Verify(const TableView& view) {
-    std::vector<std::string> faults;
-    const std::function<void(std::string)> report = [&](std::string fault) {
-      faults.push_back(std::move(fault));
-    };
-    const Status status = Run(VerifyTable(environment, view, report));
+    FaultList list;
+    const Status status = Run(VerifyTable(environment, view, list));
     EXPECT_TRUE(status.ok()) << status.ToString();
+    std::vector<std::string> faults;
+    for (const TableFault& fault : list.faults) {
+      faults.push_back(fault.what);
+    }
     return faults;
   }
 

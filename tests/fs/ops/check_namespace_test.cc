@@ -14,8 +14,8 @@ namespace {
 
 class ProblemList final : public NamespaceCheckSink {
  public:
-  void Problem(InodeNumber inode, std::string_view what) override {
-    problems.push_back(std::to_string(inode.value) + ": " + std::string(what));
+  void Problem(const NamespaceProblem& problem) override {
+    problems.push_back(std::to_string(problem.inode.value) + ": " + problem.what);
   }
   void Progress(uint64_t records) override { progress = records; }
 

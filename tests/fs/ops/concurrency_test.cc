@@ -15,8 +15,8 @@ namespace {
 
 class CountingSink final : public NamespaceCheckSink {
  public:
-  void Problem(InodeNumber inode, std::string_view what) override {
-    ADD_FAILURE() << "inode " << inode.value << ": " << what;
+  void Problem(const NamespaceProblem& problem) override {
+    ADD_FAILURE() << "inode " << problem.inode.value << ": " << problem.what;
   }
   void Progress(uint64_t) override {}
 };
