@@ -11,6 +11,7 @@
 #include "tools/bench_mount/bench_mount_command.h"
 #include "tools/dump_command.h"
 #include "tools/fsck_command.h"
+#include "tools/fsck_report.h"
 #include "tools/get_command.h"
 #include "tools/ls_command.h"
 #include "tools/mkfs_command.h"
@@ -18,6 +19,7 @@
 #include "tools/report.h"
 #include "tools/rm_command.h"
 #include "tools/scan_command.h"
+#include "tools/scrub_command.h"
 #include "tools/stats_command.h"
 
 namespace {
@@ -40,6 +42,7 @@ int RunCommand(const std::vector<std::string>& arguments) {
   varve::AddRmCommand(app, exit_code);
   varve::AddLsCommand(app, exit_code);
   varve::AddScanCommand(app, exit_code);
+  varve::AddScrubCommand(app, exit_code);
   varve::AddStatsCommand(app, exit_code);
   varve::AddDumpCommand(app, exit_code);
   varve::AddBenchMountCommand(app, exit_code);
@@ -49,7 +52,12 @@ int RunCommand(const std::vector<std::string>& arguments) {
   try {
     app.parse(std::move(reversed));
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? varve::kExitOk : varve::kExitUsage;
+    if (app.exit(error) == 0) {
+      return varve::kExitOk;
+    }
+    // Callers of fsck(8) know another number.
+    const bool checks = !arguments.empty() && (arguments[0] == "fsck" || arguments[0] == "scrub");
+    return checks ? varve::kFsckUsage : varve::kExitUsage;
   }
   return exit_code;
 }

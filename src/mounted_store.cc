@@ -244,6 +244,7 @@ Task<Status> MountedStore::CloseOnce() {
       co_await lane.channel->Quiesce();
     }
   }
+  co_await scrubber_.Finish();
   Status status;
   if (filesystem_ != nullptr) {
     status = co_await filesystem_->Unmount();
@@ -259,6 +260,16 @@ Task<Status> MountedStore::CloseOnce() {
   // Before umount(8) returns, so that the device may be detached right afterwards.
   device_.reset();
   co_return status;
+}
+
+std::string MountedStore::StartScrub() {
+  scrubber_.Start(*store_, *device_);
+  return ScrubReport();
+}
+
+std::string MountedStore::StopScrub() {
+  scrubber_.Stop();
+  return ScrubReport();
 }
 
 std::string MountedStore::StatisticsJson() const {

@@ -19,6 +19,7 @@
 #include "fs/fuse/mount_owner.h"
 #include "fs/ops/filesystem.h"
 #include "src/mount_options.h"
+#include "src/scrubber.h"
 #include "tools/reactor_thread.h"
 
 namespace varve {
@@ -50,6 +51,9 @@ class MountedStore final : public MountOwner {
   Task<Status> Close() override;
   std::string StatisticsJson() const override;
   std::string source() const override { return request_.device; }
+  std::string ScrubReport() const override { return EncodeScrubReport(scrubber_.report()); }
+  std::string StartScrub() override;
+  std::string StopScrub() override;
 
  private:
   struct Lane {
@@ -79,6 +83,7 @@ class MountedStore final : public MountOwner {
   std::unique_ptr<Store> store_;
   std::unique_ptr<FileSystem> filesystem_;
   std::unique_ptr<Connection> connection_;
+  Scrubber scrubber_{clock_, logger_};
   DevFuseWaking waking_ = DevFuseWaking::kAll;
 
   std::atomic<size_t> serving_{0};

@@ -3,9 +3,19 @@
 #include <pthread.h>
 #include <sched.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace varve {
+
+namespace {
+
+// ioprio_set(2), for which there is no header in C++: the kernel's IOPRIO_WHO_PROCESS, and IOPRIO_CLASS_BE
+// with the last of its eight levels.
+constexpr int kThisThread = 1;
+constexpr int kLowestBestEffort = 2 << 13 | 7;
+
+}  // namespace
 
 Result<std::unique_ptr<ReactorThread>> ReactorThread::Start(Options options, const Clock& clock) {
   std::unique_ptr<ReactorThread> started(new ReactorThread());
@@ -24,6 +34,9 @@ Result<std::unique_ptr<ReactorThread>> ReactorThread::Start(Options options, con
     // On Linux a nice value belongs to a thread. Without the right to change it, none is changed.
     if (options.nice != 0) {
       setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), options.nice);
+    }
+    if (options.low_io) {
+      syscall(SYS_ioprio_set, kThisThread, 0, kLowestBestEffort);
     }
     Result<std::unique_ptr<Reactor>> made = Reactor::Create(options.reactor, clock);
     if (!made.ok()) {

@@ -21,6 +21,9 @@ class ReactorThread {
     int nice = 0;      // as of nice(2), for this thread alone
     int cpu = -1;      // the only one it may run on; -1: any
     ReactorOptions reactor;
+    // Its reads and writes come after everybody else's (ioprio_set(2)). Not the idle class: what waits for a
+    // lock that this thread holds over a read would starve with it.
+    bool low_io = false;
   };
 
   // Returns when the reactor runs. `clock` must outlive it.

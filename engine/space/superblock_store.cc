@@ -58,7 +58,9 @@ Status SuperblockStore::Adopt(const Superblock& chosen) {
         "device with smaller sectors",
         device_.name(), chosen.sector_bytes, device_.sector_bytes()));
   }
-  device_.UseLargerSectors(chosen.sector_bytes);
+  if (device_.sector_bytes() < chosen.sector_bytes) {
+    device_.UseLargerSectors(chosen.sector_bytes);
+  }
   return OkStatus();
 }
 

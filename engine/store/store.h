@@ -34,6 +34,8 @@ namespace varve {
 
 class BlockDevice;
 class InstallObserver;  // engine/version/version_set.h
+class ScrubObserver;    // engine/store/scrub.h
+struct ScrubSummary;
 
 // An ordered list of puts and deletes that take effect together or not at all. Not thread-safe.
 class WriteBatch {
@@ -184,6 +186,9 @@ class Store {
 
   // Writes the memtable out and waits until no compaction is due. For tools, tests and benchmarks.
   virtual Task<Status> Settle() = 0;
+  // Reads everything that is on the device, while the store is in use (engine/store/scrub.h). On the executor
+  // that awaits it; must have ended before Close is called. `observer` must outlive the Task.
+  virtual Task<Result<ScrubSummary>> Scrub(ScrubObserver& observer) = 0;
   // Ends background work, makes everything durable, and leaves the store so that the next open has no log to
   // replay. Idempotent. Nothing else may be running or called afterwards.
   virtual Task<Status> Close() = 0;

@@ -17,6 +17,7 @@
 #include "engine/store/log_segments.h"
 #include "engine/store/memtables.h"
 #include "engine/store/scheduler.h"
+#include "engine/store/scrub.h"
 #include "engine/store/snapshots.h"
 #include "engine/store/statistics.h"
 #include "engine/store/store.h"
@@ -46,6 +47,7 @@ class StoreImpl final : public Store, private InstallObserver, private TableRele
   Task<Status> Write(const WriteBatch& batch, Durability durability) override;
   Task<Status> Sync() override;
   Task<Status> Settle() override;
+  Task<Result<ScrubSummary>> Scrub(ScrubObserver& observer) override;
   Task<Status> Close() override;
 
   SpaceUsage space_usage() const override;

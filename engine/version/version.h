@@ -117,10 +117,16 @@ class Version {
   // The same of one level.
   template <typename Visit>
   void ForEachTableOf(uint32_t level, Visit visit) const;
+  // Every table, with the shared pointers.
+  template <typename Visit>
+  void ForEachSharedTable(Visit visit) const;
   std::string ToString() const;
 
  private:
   friend class VersionBuilder;
+
+  template <typename Visit>
+  void ForEachSharedTableOf(uint32_t level, Visit visit) const;
 
   std::shared_ptr<const std::vector<StampedTable>> level0_;
   TableTotals level0_totals_;
@@ -140,21 +146,33 @@ void Version::ForEachTable(Visit visit) const {
 
 template <typename Visit>
 void Version::ForEachTableOf(uint32_t i, Visit visit) const {
+  ForEachSharedTableOf(i, [&visit](const std::shared_ptr<const LiveTable>& table) { visit(*table); });
+}
+
+template <typename Visit>
+void Version::ForEachSharedTable(Visit visit) const {
+  for (uint32_t i = 0; i < kLevels; ++i) {
+    ForEachSharedTableOf(i, visit);
+  }
+}
+
+template <typename Visit>
+void Version::ForEachSharedTableOf(uint32_t i, Visit visit) const {
   if (i == 0) {
     for (const StampedTable& placed : level0()) {
-      visit(*placed.table);
+      visit(placed.table);
     }
     return;
   }
   for (SortedTables::Cursor cursor = tree(i).First(); cursor.Valid(); cursor.Next()) {
-    visit(*cursor);
+    visit(cursor.shared());
   }
   for (const StampedTable& placed : level(i).log) {
-    visit(*placed.table);
+    visit(placed.table);
   }
   for (const BufferElement& element : level(i).buffer) {
-    if (element.table() != nullptr) {
-      visit(*element.table());
+    if (!element.is_hole()) {
+      visit(std::get<std::shared_ptr<const LiveTable>>(element.content));
     }
   }
 }

@@ -191,6 +191,34 @@ Task<Status> VersionSet::Roll() {
   co_return co_await RollLocked(0);
 }
 
+Task<Result<std::vector<std::string>>> VersionSet::VerifyOnDevice() {
+  const AsyncMutex::Guard guard = co_await install_mutex_.Lock();
+  std::vector<std::string> problems;
+  SuperblockStore superblocks(environment_.device);
+  const Result<Superblock> superblock = co_await superblocks.Load();
+  if (!superblock.ok() && superblock.Is(ErrorCode::kDeviceError)) {
+    co_return superblock.error();
+  }
+  problems = superblocks.problems();
+  if (!superblock.ok()) {
+    problems.push_back(superblock.error().message());
+  }
+  // What is in memory names the manifest also where no superblock does.
+  ManifestVisitor no_visitor;
+  const auto tables = std::make_shared<LiveTables>(nullptr);
+  const Result<ManifestContent> content =
+      co_await ReadManifest(environment_.device, environment_.superblocks.current(), *tables, no_visitor);
+  if (content.Is(ErrorCode::kDeviceError)) {
+    co_return content.error();
+  }
+  if (!content.ok()) {
+    problems.push_back("manifest: " + content.error().message());
+  } else if (failure_.ok() && content->version.ToString() != current_->ToString()) {
+    problems.push_back("manifest: what is on the device is not what was written last");
+  }
+  co_return problems;
+}
+
 Task<Status> VersionSet::RollLocked(size_t room_for_edit_bytes) {
   const Superblock& superblock = environment_.superblocks.current();
   Result<std::unique_ptr<ManifestWriter>> next =

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "engine/base/logger.h"
@@ -69,6 +70,10 @@ class VersionSet {
   // A fresh snapshot in new extents; the old ones are given back. Install does this by itself when the
   // manifest is full.
   Task<Status> Roll();
+
+  // Reads superblock and manifest again, while no install can change them, and holds what they say against
+  // what is in memory: what is wrong on the device, in words. kDeviceError.
+  Task<Result<std::vector<std::string>>> VerifyOnDevice();
 
   // The manifest's extents, for space accounting and dumps.
   std::vector<Extent> manifest_extents() const;

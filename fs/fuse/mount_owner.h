@@ -19,6 +19,9 @@ class MountOwner {
   // The answers of live_attributes.h. Any reactor; nullopt-like empty answers do not occur.
   virtual std::string StatisticsJson() const = 0;
   virtual std::string source() const = 0;
+  virtual std::string ScrubReport() const = 0;
+  virtual std::string StartScrub() = 0;
+  virtual std::string StopScrub() = 0;
 };
 
 }  // namespace varve

@@ -30,7 +30,7 @@ bool IsLive(fuse_ino_t inode, std::string_view name) {
   return inode == kRootInode.value && name.starts_with(kLiveAttributePrefix);
 }
 
-std::optional<std::string> LiveAttribute(const MountOwner& owner, std::string_view name) {
+std::optional<std::string> LiveAttribute(MountOwner& owner, std::string_view name) {
   if (name == kStatisticsAttribute) {
     return owner.StatisticsJson();
   }
@@ -39,6 +39,15 @@ std::optional<std::string> LiveAttribute(const MountOwner& owner, std::string_vi
   }
   if (name == kSourceAttribute) {
     return owner.source();
+  }
+  if (name == kScrubReportAttribute) {
+    return owner.ScrubReport();
+  }
+  if (name == kScrubStartAttribute) {
+    return owner.StartScrub();
+  }
+  if (name == kScrubStopAttribute) {
+    return owner.StopScrub();
   }
   return std::nullopt;
 }

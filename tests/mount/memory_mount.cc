@@ -36,6 +36,9 @@ class Owner final : public MountOwner {
  public:
   Task<Status> Close() override { co_return OkStatus(); }
   std::string StatisticsJson() const override { return "{}"; }
+  std::string ScrubReport() const override { return ""; }
+  std::string StartScrub() override { return ""; }
+  std::string StopScrub() override { return ""; }
   std::string source() const override { return "memory"; }
 };
 

@@ -284,6 +284,10 @@ Task<Status> MemoryStore::Settle() {
   co_return Status();
 }
 
+Task<Result<ScrubSummary>> MemoryStore::Scrub(ScrubObserver& /*observer*/) {
+  co_return ScrubSummary();
+}
+
 Task<Status> MemoryStore::Close() {
   co_return Status();
 }

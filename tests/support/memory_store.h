@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "engine/base/prng.h"
+#include "engine/store/scrub.h"
 #include "engine/store/store.h"
 
 namespace varve {
@@ -37,6 +38,8 @@ class MemoryStore final : public Store {
   Task<Status> Write(const WriteBatch& batch, Durability durability) override;
   Task<Status> Sync() override;
   Task<Status> Settle() override;
+  // There is nothing to read.
+  Task<Result<ScrubSummary>> Scrub(ScrubObserver& observer) override;
   Task<Status> Close() override;
   SpaceUsage space_usage() const override;
   std::string StatisticsJson() const override;

@@ -1,0 +1,79 @@
+#!/bin/bash
+# A scrub of a mounted store: clean when it is; damage that comes under the mount is found and told by the file's name;
+# only who may ask may; read-only mounts too; unmounting ends it.
+source "$(dirname "$0")/library.sh"
+make_device image 512M
+"$varve" mkfs "$device" >/dev/null
+
+# scrub CODE: runs it, and compares the exit code. Its output is in $folder/scrub.log.
+scrub() {
+  local code=0
+  "$varve" scrub "$mount_point" >"$folder/scrub.log" 2>&1 || code=$?
+  [ "$code" -eq "$1" ] || { cat "$folder/scrub.log" >&2; fail "scrub: exit code $code instead of $1"; }
+}
+
+step "an empty store is clean, and so is a full one"
+mount_store
+scrub 0
+mkdir "$mount_point/d"
+for i in $(seq 20); do head -c 3000000 /dev/urandom >"$mount_point/d/file$i"; done
+sha256sum "$mount_point"/d/* >"$folder/sums"
+umount_store
+mount_store
+scrub 0
+grep -q clean "$folder/scrub.log" || fail "it does not say so"
+
+step "writes go on meanwhile"
+for i in $(seq 5); do head -c 3000000 /dev/urandom >"$mount_point/d/more$i"; scrub 0; done
+rm "$mount_point"/d/more*
+
+step "only root and who mounted it may ask"
+if id nobody >/dev/null 2>&1 && command -v setpriv >/dev/null; then
+  chmod 755 "$folder"
+  code=0
+  setpriv --reuid nobody --clear-groups "$varve" scrub "$mount_point" >"$folder/scrub.log" 2>&1 || code=$?
+  [ "$code" -eq 8 ] || fail "another user: exit code $code"
+fi
+expect_failure "root of a mounted" "$varve" scrub "$mount_point/d"
+expect_failure "root of a mounted" "$varve" scrub /
+
+step "damage under the mount is found, and told by the names of files"
+umount_store
+extent=$("$varve" dump "$device" manifest | grep -oE 'table [0-9]+\.[0-9]+ .*' | wc -l)
+[ "$extent" -gt 0 ] || fail "there are no tables"
+mount_store
+# The middle of the largest table: a data block, of some file's bytes.
+for at in $(seq 40 40 480); do
+  printf 'damage' | dd of="$device" bs=1 seek=$((at * 1048576 + 7777)) conv=notrunc status=none
+done
+sync "$device"
+scrub 4
+grep -qE '^  /d/file[0-9]+: bytes [0-9]+ to [0-9]+$' "$folder/scrub.log" || { cat "$folder/scrub.log" >&2; fail "no file is named"; }
+# A file is named exactly when it cannot be read.
+echo 3 >/proc/sys/vm/drop_caches
+for i in $(seq 20); do
+  if cat "$mount_point/d/file$i" >/dev/null 2>&1; then readable=yes; else readable=no; fi
+  if grep -q "^  /d/file$i: " "$folder/scrub.log"; then named=yes; else named=no; fi
+  [ $readable != $named ] || fail "file$i: readable: $readable, named: $named"
+done
+
+step "a read-only mount, too; and fsck says the same"
+umount_store
+mount_store -o ro
+sed -n 's/^  //p' "$folder/scrub.log" | sort >"$folder/live"
+scrub 4
+sed -n 's/^  //p' "$folder/scrub.log" | sort | cmp - "$folder/live" || fail "the read-only mount says something else"
+umount_store
+code=0
+"$varve" fsck "$device" >"$folder/fsck.log" 2>&1 || code=$?
+[ $code -eq 4 ] || fail "fsck: exit code $code"
+sed -n 's/^  //p' "$folder/fsck.log" | sort | cmp - "$folder/live" || fail "fsck says something else"
+
+step "an unmount does not wait for a scrub"
+mount_store -o ro
+"$varve" scrub "$mount_point" >/dev/null 2>&1 &
+scrubbing=$!
+umount_store
+wait "$scrubbing" || true
+is_mounted && fail "still mounted"
+true
