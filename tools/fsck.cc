@@ -202,7 +202,7 @@ class Fsck {
 
   void PrintAdvice() {
     if (!StructureIsSound()) {
-      fmt::print("{}What is undamaged may still be readable: try a read-only mount (-o ro).\n",
+      fmt::print("{}The store itself cannot be relied on: restore its files from another copy.\n",
                  options_.repair ? "Nothing was written: this cannot be mended without guessing. " : "");
     } else if (blocks_.table_problems != 0) {
       fmt::print(
