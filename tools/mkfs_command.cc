@@ -205,7 +205,7 @@ void AddMkfsCommand(CLI::App& app, int& exit_code) {
   const auto size_in_bytes = CLI::AsSizeValue(false);
   command->add_option("--block-size", arguments->data_block_bytes, "Target size of a table's data blocks")
       ->transform(size_in_bytes)
-      ->check(CLI::Range(1024, 64 * 1024))
+      ->check(CLI::Range(StoreParameters::kDataBlockBytesMin, StoreParameters::kDataBlockBytesMax))
       ->capture_default_str();
   command->add_option("--chunk-size", arguments->format.chunk_bytes, "Content of a large file in one record")
       ->transform(size_in_bytes)

@@ -41,6 +41,9 @@ Task<Status> MergeRecords(const JobEnvironment& environment, InternalIterator& r
     if (observer != nullptr) {
       observer->OnMergedKey(UserKeyOf(key));
     }
+    if (!rules.Follows(key)) {
+      co_return Corruption("the records of a table are out of order");
+    }
     if (rules.Keep(key)) {
       Status status;
       if (output.NeedsCut(UserKeyOf(key))) {

@@ -35,6 +35,14 @@ bool OlderData::MayHold(std::string_view user_key) {
                      [&](const LiveTable* table) { return table->range().Contains(user_key); });
 }
 
+bool MergeRules::Follows(std::string_view internal_key) const {
+  if (!has_key_) {
+    return true;
+  }
+  const int order = UserKeyOf(internal_key).compare(user_key_);
+  return order > 0 || (order == 0 && TrailerOf(internal_key) <= last_trailer_);
+}
+
 bool MergeRules::Keep(std::string_view internal_key) {
   const std::string_view user_key = UserKeyOf(internal_key);
   const SequenceNumber sequence = SequenceOf(internal_key);
@@ -42,6 +50,7 @@ bool MergeRules::Keep(std::string_view internal_key) {
   // and this.
   const size_t stripe = static_cast<size_t>(std::lower_bound(snapshots_.begin(), snapshots_.end(), sequence) -
                                             snapshots_.begin());
+  last_trailer_ = TrailerOf(internal_key);
   const bool is_newest = !has_key_ || user_key != user_key_;
   if (is_newest) {
     user_key_ = user_key;

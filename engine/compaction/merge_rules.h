@@ -49,7 +49,10 @@ class MergeRules {
   // `older` nullptr: tombstones stay (older data may be anywhere).
   MergeRules(SnapshotList snapshots, OlderData* older) : snapshots_(std::move(snapshots)), older_(older) {}
 
-  // Whether the version goes into the output.
+  // Whether the version sorts with or behind the last one that was kept or dropped. Tables come from a
+  // device: what they hold may be in any order.
+  bool Follows(std::string_view internal_key) const;
+  // Whether the version goes into the output. Precondition: Follows().
   bool Keep(std::string_view internal_key);
 
  private:
@@ -57,6 +60,7 @@ class MergeRules {
   OlderData* older_;
   std::string user_key_;
   bool has_key_ = false;
+  uint64_t last_trailer_ = 0;
   // Of the versions of user_key_ seen so far: the snapshot that the last one serves (index into snapshots_,
   // or snapshots_.size() for readers of the newest state).
   size_t last_stripe_ = 0;

@@ -6,6 +6,7 @@
 
 #include "engine/base/checksum.h"
 #include "engine/base/coding.h"
+#include "engine/base/counter_limit.h"
 #include "engine/space/layout.h"
 
 namespace varve {
@@ -33,8 +34,20 @@ Status CheckFields(const Superblock& superblock) {
                         DescribeExtents(superblock.manifest.extents));
     }
   }
+  // Overlapping ones would make a reader go over the device again and again.
+  if (TotalBytes(superblock.manifest.extents) > layout->usable_bytes()) {
+    return Corruption("superblock: the manifest's extents overlap");
+  }
   if (superblock.manifest.bytes > TotalBytes(superblock.manifest.extents)) {
     return Corruption("superblock: the manifest is larger than its extents");
+  }
+  if (superblock.generation > kCounterMax || superblock.manifest.number > kCounterMax) {
+    return Corruption("superblock: a number that no store reaches");
+  }
+  const uint32_t block_bytes = superblock.parameters.data_block_bytes;
+  if (block_bytes < StoreParameters::kDataBlockBytesMin ||
+      block_bytes > StoreParameters::kDataBlockBytesMax) {
+    return Corruption(fmt::format("superblock: impossible size of data blocks {}", block_bytes));
   }
   return OkStatus();
 }

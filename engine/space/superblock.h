@@ -33,6 +33,9 @@ struct ManifestLocation {
 // Decided by mkfs, for ever. What the namespace decides for ever lies in a record of its own
 // (fs/namespace/namespace_format.h).
 struct StoreParameters {
+  static constexpr uint32_t kDataBlockBytesMin = 1 * kKiB;
+  static constexpr uint32_t kDataBlockBytesMax = 64 * kKiB;
+
   uint32_t data_block_bytes = 4 * kKiB;  // target of a table's data blocks
 
   friend bool operator==(const StoreParameters&, const StoreParameters&) = default;

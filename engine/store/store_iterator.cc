@@ -96,7 +96,8 @@ Step UserIterator::Prev() {
     }
     return FindBackward();
   }
-  has_bound_ = false;
+  has_bound_ = true;
+  bound_ = key_;
   return FindBackward();
 }
 
@@ -118,8 +119,12 @@ Step UserIterator::FindForward() {
     if (!upper_.empty() && user_key >= upper_) {
       return Step::kDone;
     }
+    const int order = user_key.compare(skip_ ? key_ : lower_);
+    if (order < 0) {
+      return FailOutOfOrder();
+    }
     bool pass = SequenceOf(inner_->key()) > snapshot_;
-    if (!pass && skip_ && user_key == key_) {
+    if (!pass && skip_ && order == 0) {
       pass = true;
       skipped_++;
     }
@@ -143,6 +148,12 @@ Step UserIterator::FindForward() {
   return Step::kDone;
 }
 
+Step UserIterator::FailOutOfOrder() {
+  valid_ = false;
+  status_ = Corruption("the records of a table are out of order");
+  return Step::kDone;
+}
+
 Step UserIterator::EndBackward() {
   valid_ = has_candidate_ && candidate_lives_ && status_.ok();
   return Step::kDone;
@@ -155,6 +166,9 @@ Step UserIterator::FindBackward() {
       return EndBackward();
     }
     const bool pass = has_bound_ && user_key >= bound_;
+    if ((!upper_.empty() && user_key >= upper_) || (has_candidate_ && user_key > key_)) {
+      return FailOutOfOrder();
+    }
     if (!pass) {
       if (!has_candidate_ || user_key != key_) {
         if (has_candidate_ && candidate_lives_) {

@@ -47,6 +47,9 @@ class UserIterator final : public StoreIterator {
   Step FindBackward();
   Step Wait();
   Step EndBackward();
+  // Keys come in order, each once, and within the bounds, whatever tables from a device hold: or the walk
+  // ends here.
+  Step FailOutOfOrder();
   // False, and the walk is over, when inner_ failed or met bytes that are no internal key.
   bool InnerIsSound();
 

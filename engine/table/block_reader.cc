@@ -7,8 +7,8 @@
 namespace varve {
 
 bool HandleFits(const TableView& view, const BlockHandle& handle) {
-  return handle.bytes >= kBlockTrailerBytes && handle.table_offset <= view.used_bytes &&
-         handle.bytes <= view.used_bytes - handle.table_offset;
+  return handle.bytes >= kBlockTrailerBytes && handle.bytes <= kBlockBytesMax &&
+         handle.table_offset <= view.used_bytes && handle.bytes <= view.used_bytes - handle.table_offset;
 }
 
 Task<Status> ReadTableBytes(BlockDevice& device, const TableView& view, uint64_t table_offset,

@@ -70,6 +70,7 @@ class DataBlockCursor {
 
   bool Valid() const { return valid_; }
   bool corrupt() const { return corrupt_; }
+  // After a move that left the block at either end: of the entry that it left.
   std::string_view key() const { return key_; }
   std::string_view value() const { return value_; }
 

@@ -43,7 +43,7 @@ Step SegmentIterator::Next() {
     FailCorrupt(data_offset_, "a data block is malformed");
     return Step::kDone;
   }
-  return AdvancePath() ? Descend() : Step::kDone;
+  return LeaveBlock(true) && AdvancePath() ? Descend() : Step::kDone;
 }
 
 Step SegmentIterator::Prev() {
@@ -55,7 +55,7 @@ Step SegmentIterator::Prev() {
     FailCorrupt(data_offset_, "a data block is malformed");
     return Step::kDone;
   }
-  return RetreatPath() ? Descend() : Step::kDone;
+  return LeaveBlock(false) && RetreatPath() ? Descend() : Step::kDone;
 }
 
 Task<void> SegmentIterator::Load() {
@@ -84,6 +84,7 @@ Step SegmentIterator::StartDescent(Goal goal, std::string_view target) {
   goal_ = goal;
   target_ = target;
   chosen_ = false;
+  edge_.clear();
   if (path_.size() > 1) {
     path_.resize(1);
   }
@@ -210,11 +211,32 @@ bool SegmentIterator::PositionInData() {
     return false;
   }
   if (data_.Valid()) {
-    return true;
+    return edge_.empty() || EnterBlock(goal_ == Goal::kFirst);
   }
   // The largest key of the block is the target's, but an older version; or all of the block is after the
   // target.
+  edge_ = target_;
   return goal_ == Goal::kAtOrAfter ? AdvancePath() : RetreatPath();
+}
+
+bool SegmentIterator::LeaveBlock(bool forward) {
+  const int order = edge_.empty() ? 0 : CompareInternalKeys(data_.key(), edge_);
+  if (forward ? order < 0 : order > 0) {
+    FailCorrupt(data_offset_, "entries of a block are out of order");
+    return false;
+  }
+  edge_ = data_.key();
+  return true;
+}
+
+bool SegmentIterator::EnterBlock(bool forward) {
+  const int order = CompareInternalKeys(data_.key(), edge_);
+  if (forward ? order <= 0 : order >= 0) {
+    FailCorrupt(data_offset_, "blocks are out of order");
+    return false;
+  }
+  edge_ = data_.key();
+  return true;
 }
 
 bool SegmentIterator::AdvancePath() {
@@ -245,6 +267,10 @@ bool SegmentIterator::RetreatPath() {
 
 bool SegmentIterator::PassOver() {
   if (!options_.pass_over_damage || !status_.Is(ErrorCode::kCorruption)) {
+    return false;
+  }
+  // More often than there are blocks: indexes name the same ones again and again.
+  if (++passed_over_ > view_.used_bytes / kBlockTrailerBytes) {
     return false;
   }
   status_ = OkStatus();

@@ -63,6 +63,10 @@ class SegmentIterator final : public InternalIterator {
   bool RetreatPath();
   // After a failure: true when the walk may pass over damage, and has come to a neighbouring block.
   bool PassOver();
+  // What blocks hold may be in any order, and indexes may name one block many times: a walk ends only because
+  // each block that it comes to lies wholly behind the last one. False: it does not, and the walk has failed.
+  bool LeaveBlock(bool forward);
+  bool EnterBlock(bool forward);
   // After a move within the data block that found an entry.
   Step CheckRecord();
 
@@ -88,6 +92,9 @@ class SegmentIterator final : public InternalIterator {
   BlockRef data_block_;
   uint64_t data_offset_ = 0;
   DataBlockCursor data_;
+  // The internal key by which the walk entered its block, or left the one before; empty: it began here.
+  std::string edge_;
+  uint64_t passed_over_ = 0;
   Readahead readahead_;
 
   bool missing_ = false;

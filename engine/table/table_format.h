@@ -16,6 +16,9 @@ namespace varve {
 // Every block ends with a trailer: one codec byte, then the checksum of payload and codec byte.
 inline constexpr size_t kBlockTrailerBytes = 9;
 inline constexpr uint8_t kCodecNone = 0;
+// Blocks are some KiB long. A data block holds all versions of a key, however many snapshots have kept: room
+// for two hundred of the largest. A handle that asks for more memory is damage.
+inline constexpr uint32_t kBlockBytesMax = 256 * kMiB;
 
 // BlockKind enters the checksums of blocks: its values never change.
 static_assert(static_cast<int>(BlockKind::kData) == 0);

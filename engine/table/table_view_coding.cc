@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/base/counter_limit.h"
 #include "engine/table/filter.h"
 #include "engine/table/table_view.h"
 
@@ -220,6 +221,9 @@ std::string_view FaultOf(const SegmentDescriptor& segment, uint64_t used_bytes) 
 std::string_view FaultOf(const TableView& view) {
   if (view.segments.empty() || view.segments.size() > kSegmentsMax) {
     return "the number of segments is out of range";
+  }
+  if (view.id.value > kCounterMax || view.generation.value > kCounterMax || view.stamp.value > kCounterMax) {
+    return "its numbers are out of range";
   }
   if (view.extents.empty() || view.smallest > view.largest) {
     return "it has no extents, or an inverted range";

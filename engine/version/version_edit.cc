@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "engine/base/counter_limit.h"
 #include "engine/version/version_builder.h"
 #include "engine/version/version_edit_format.h"
 
@@ -56,9 +57,15 @@ class PayloadReader {
     ok_ = ok_ && number.has_value();
     return number.value_or(0);
   }
+  // What the store counts up.
+  uint64_t Counter() {
+    const uint64_t number = Number();
+    ok_ = ok_ && number <= kCounterMax;
+    return number;
+  }
   template <typename Kind>
   Kind Strong() {
-    return Kind(Number());
+    return Kind(Counter());
   }
   std::string Bytes() {
     const std::optional<std::string_view> bytes = decoder_.LengthPrefixed();
@@ -85,7 +92,7 @@ class PayloadReader {
   }
   WalSegment Segment() {
     WalSegment segment;
-    segment.number = Number();
+    segment.number = Counter();
     const uint64_t first_unit = Number();
     const uint64_t units = Number();
     segment.epoch = Strong<RecoveryEpoch>();
@@ -164,7 +171,7 @@ Status DecodeField(EditTag tag, std::string_view payload, VersionEdit& edit) {
       edit.next_stamp = reader.Strong<InstallStamp>();
       break;
     case EditTag::kNextWalSegment:
-      edit.next_wal_segment = reader.Number();
+      edit.next_wal_segment = reader.Counter();
       break;
     case EditTag::kClean:
       edit.clean = true;

@@ -2,6 +2,7 @@
 
 #include "engine/base/checksum.h"
 #include "engine/base/coding.h"
+#include "engine/base/counter_limit.h"
 
 namespace varve {
 
@@ -114,7 +115,8 @@ std::optional<WalGroupHeader> WalGroupHeader::Decode(std::string_view bytes, uin
   header.payload_checksum = LoadFixed<uint64_t>(from + GroupField::kPayloadChecksum);
   // A header that verifies but could not have been written: taken for none, so that nobody computes with it.
   if (header.record_count == 0 || header.payload_bytes > kWalPayloadBytesMax || header.lsn.value == 0 ||
-      header.flushed_lsn >= header.lsn || header.first_sequence > kSequenceNumberMax) {
+      header.lsn.value > kCounterMax || header.flushed_lsn >= header.lsn ||
+      header.first_sequence.value > kCounterMax) {
     return std::nullopt;
   }
   return header;

@@ -184,6 +184,18 @@ Task<Result<uint64_t>> Content::ScanChunks(InodeNumber inode, uint64_t from, uin
   co_return count;
 }
 
+Task<Result<uint64_t>> Content::NextStored(const Inode& inode, uint64_t from, uint64_t to) const {
+  if (!inode.chunked) {
+    co_return from;
+  }
+  std::vector<uint64_t> next;
+  const Result<uint64_t> found = co_await ScanChunks(inode.number, ChunkOf(from), ChunksIn(to), 1, &next);
+  if (!found.ok()) {
+    co_return found.error();
+  }
+  co_return next.empty() ? to : std::max(from, next.front() * format_.chunk_bytes);
+}
+
 Task<Result<uint64_t>> Content::Seek(const Inode& inode, uint64_t offset, SeekFor what) const {
   if (offset >= inode.size) {
     co_return Error(ErrorCode::kNoData, "beyond the end of the file");

@@ -76,6 +76,10 @@ class Content {
   // chunks, or the file is inline.
   Task<Status> StagePunch(FileImage& file, uint64_t from, uint64_t to, WriteBatch& batch) const;
 
+  // Where the next chunk that is stored begins to matter: the first byte at or after `from` that lies in one;
+  // `to` when none does before. A file that is not chunked answers `from`.
+  Task<Result<uint64_t>> NextStored(const Inode& inode, uint64_t from, uint64_t to) const;
+
   // The first byte of data, or of a hole (the end of the file is one), at or after `offset`. kNoData when
   // there is none.
   Task<Result<uint64_t>> Seek(const Inode& inode, uint64_t offset, SeekFor what) const;

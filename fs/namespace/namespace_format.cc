@@ -199,8 +199,8 @@ Result<DirentRecord> DecodeDirent(std::string_view value) {
     if (!inode.ok()) {
       return inode.error();
     }
-    if (inode->inode.is_directory()) {
-      return Corruption("a dirent embeds a directory");
+    if (inode->inode.is_directory() || inode->inode.number == kRootInode) {
+      return Corruption("a dirent embeds a directory, or the root");
     }
     return DirentRecord{inode->inode.number, inode->inode.mode & S_IFMT, *inode};
   }
@@ -232,7 +232,8 @@ Result<DirentSummary> DecodeDirentSummary(std::string_view value) {
   } else {
     return Corruption("a dirent of no known form");
   }
-  if (!reader.ok() || summary.inode.value == 0 || !KnownType(summary.type)) {
+  // The root has no name.
+  if (!reader.ok() || summary.inode <= kRootInode || !KnownType(summary.type)) {
     return Corruption("a dirent does not decode");
   }
   return summary;

@@ -22,6 +22,14 @@ std::string_view DirectoryStream::name() const {
   return iterator_->key().substr(NamespaceKey::kInodePrefixBytes);
 }
 
+Task<void> DirectoryStream::SkipImpossible() {
+  while (Valid() && !CheckName(name()).ok()) {
+    if (iterator_->Next() == Step::kNeedsIo) {
+      co_await iterator_->Load();
+    }
+  }
+}
+
 void DirectoryStream::NoteCheckpoint() {
   if (Valid() && ordinal_ == checkpoints_.size() * kCheckpointEvery) {
     checkpoints_.emplace_back(name());
@@ -44,6 +52,7 @@ Task<Status> DirectoryStream::MoveTo(uint64_t ordinal) {
     if (iterator_->Seek(target) == Step::kNeedsIo) {
       co_await iterator_->Load();
     }
+    co_await SkipImpossible();
     NoteCheckpoint();
   }
   while (Valid() && ordinal_ < ordinal) {
@@ -59,6 +68,7 @@ Task<Status> DirectoryStream::Next() {
   if (iterator_->Next() == Step::kNeedsIo) {
     co_await iterator_->Load();
   }
+  co_await SkipImpossible();
   ++ordinal_;
   NoteCheckpoint();
   co_return iterator_->status();

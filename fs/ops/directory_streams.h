@@ -38,6 +38,8 @@ class DirectoryStream {
   std::string_view value() const { return iterator_->value(); }
 
  private:
+  // Passes over names that no file may have: a damaged store must not show them.
+  Task<void> SkipImpossible();
   void NoteCheckpoint();
 
   Store& store_;

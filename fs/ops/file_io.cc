@@ -172,6 +172,14 @@ Task<Status> FileSystem::Allocate(InodeNumber inode, int mode, uint64_t offset, 
     Change change;
     uint64_t to = end;
     if (what != 0 && from < file.inode.size) {
+      // A hole costs nothing, however large it is.
+      Result<uint64_t> stored = co_await core_->content.NextStored(file.inode, from, end);
+      if (!stored.ok()) {
+        co_return stored.error();
+      }
+      from = *stored;
+    }
+    if (what != 0 && from < std::min(end, file.inode.size)) {
       const uint64_t chunk_bytes = core_->content.format().chunk_bytes;
       to = std::min(end, RoundDown(from, chunk_bytes) + Content::kPunchChunksMax * chunk_bytes);
       change.batch.MarkFreesSpace();

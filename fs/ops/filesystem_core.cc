@@ -274,7 +274,9 @@ Task<Result<FoundDirent>> FileSystemCore::FindDirent(InodeNumber parent, std::st
 Task<Result<LoadedInode>> FileSystemCore::LoadNamedLocked(InodeNumber parent, std::string_view name,
                                                           FoundDirent dirent) {
   if (!dirent.record.embedded) {
-    co_return co_await LoadRecord(dirent.record.inode);
+    Result<LoadedInode> loaded = co_await LoadRecord(dirent.record.inode);
+    const bool agrees = !loaded.ok() || (loaded->inode().mode & S_IFMT) == dirent.record.type;
+    co_return agrees ? std::move(loaded) : Corruption("a name and its inode disagree about what it is");
   }
   co_return LoadedInode{NodeLocation::Embedded(parent, name), *dirent.record.embedded, std::move(dirent.pin)};
 }
