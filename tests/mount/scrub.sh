@@ -73,7 +73,10 @@ step "an unmount does not wait for a scrub"
 mount_store -o ro
 "$varve" scrub "$mount_point" >/dev/null 2>&1 &
 scrubbing=$!
-umount_store
+# For the moment of each of its questions a scrub uses the mount, as any program does.
+for _ in {1..100}; do
+  ! "$varve" umount "$mount_point" 2>/dev/null || break
+  sleep 0.05
+done
+! is_mounted || fail "still mounted"
 wait "$scrubbing" || true
-is_mounted && fail "still mounted"
-true
