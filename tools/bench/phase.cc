@@ -218,9 +218,6 @@ Status RunMix(const Workload& workload, const RunOptions& options, Engine& engin
             .ready = std::latch(options.threads + writers),
             .running = options.threads + writers};
   const bool timed = options.duration_seconds > 0 && !workload.fills;
-  const uint64_t end_nanos =
-      timed ? clock.MonotonicNanos() + static_cast<uint64_t>(options.duration_seconds * kNanosPerSecond)
-            : UINT64_MAX;
   const double users = static_cast<double>(options.threads) * options.depth;
   const uint64_t pause =
       options.rate_limit == 0
@@ -231,7 +228,6 @@ Status RunMix(const Workload& workload, const RunOptions& options, Engine& engin
     asking.push_back(std::make_unique<LaneUsers>());
     ThreadShared& shared = asking.back()->shared;
     shared.remaining = total / options.threads + (i < total % options.threads ? 1 : 0);
-    shared.end_nanos = end_nanos;
     SpawnOn(lanes.asking(i),
             RunUsers(crew, *asking.back(), {workload, options.depth, seed + uint64_t{i} * 1'000'003, pause}));
   }
@@ -242,6 +238,12 @@ Status RunMix(const Workload& workload, const RunOptions& options, Engine& engin
     SpawnOn(lanes.writer(), RunUsers(crew, writer, {kWriter, 1, ~seed, writer_pause}));
   }
   crew.ready.wait();
+  // Nobody has begun: the time that users took to get ready is not taken from them.
+  for (const std::unique_ptr<LaneUsers>& lane : asking) {
+    lane->shared.end_nanos =
+        timed ? clock.MonotonicNanos() + static_cast<uint64_t>(options.duration_seconds * kNanosPerSecond)
+              : UINT64_MAX;
+  }
   meter.Begin();
   crew.go.count_down();
 
