@@ -41,7 +41,8 @@ PYTHON
 }
 
 # A limit that is enough for an instrumented build.
-small=(--number 5000 --memtable 1M --table-size 1M --level1 4M --cache 1M --value-size 100-300 --memory-limit 2G)
+sizes=(--memtable 1M --table-size 1M --level1 4M --cache 1M --value-size 100-300 --memory-limit 2G)
+small=(--number 5000 "${sizes[@]}")
 workloads=fillseq,fillrandom,overwrite,settle,readrandom,readmissing,readhot,seekrandom,scan
 workloads+=,ycsb-a,ycsb-b,ycsb-c,ycsb-d,ycsb-e,ycsb-f,update-latest,update-zipf,rangehot,reopen,crash,readrandom
 truncate -s 512M image
@@ -73,8 +74,9 @@ claim "an unknown workload is refused" sh -c "! '$varve' bench --device image --
 
 if [ "$(id -u)" -eq 0 ] && [ -e /dev/loop-control ] && command -v mkfs.ext4 >/dev/null; then
   mkdir temporary
-  TMPDIR=$PWD/temporary bench --memory 512M "${small[@]}" --workloads fillrandom,settle,readrandom,crash,readrandom \
-    --json peers.json >peers.out 2>peers.err
+  # Some tables: a table that is written between two phases is counted in neither.
+  TMPDIR=$PWD/temporary bench --memory 512M --number 20000 "${sizes[@]}" \
+    --workloads fillrandom,settle,readrandom,crash,readrandom --json peers.json >peers.out 2>peers.err
   if grep -q 'built without' peers.out; then
     skip "peers run too" "built without them"
   elif grep -q 'cannot make loop devices\|cannot attach\|cannot mount' peers.err; then
@@ -83,8 +85,10 @@ if [ "$(id -u)" -eq 0 ] && [ -e /dev/loop-control ] && command -v mkfs.ext4 >/de
     claim "peers run too" json peers.json \
       "[r['engine'] for r in runs] == ['varve', 'rocksdb', 'leveldb'] and not any('error' in r for r in runs)"
     claim "all find the same keys" json peers.json "len({phase(r['engine'], 'readrandom')['found'] for r in runs}) == 1"
+    # Once settled: what a fill wrote can wait in the page cache when it ends.
     claim "all wrote to the device" json peers.json \
-      "all(phase(r['engine'], 'fillrandom')['write_amplification'] > 0.5 for r in runs)"
+      "all(sum(phase(r['engine'], name)['device']['written_bytes'] for name in ('fillrandom', 'settle'))
+           > 0.5 * phase(r['engine'], 'fillrandom')['user_bytes'] for r in runs)"
     claim "and nothing of it is left" sh -c "[ -z \"\$(ls temporary)\" ] && ! grep -q '$PWD/temporary' /proc/mounts"
   fi
 else
