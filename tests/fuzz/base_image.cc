@@ -11,6 +11,7 @@
 #include "engine/store/store_at_rest.h"
 #include "fs/ops/filesystem.h"
 #include "tests/fuzz/fuzz_target.h"
+#include "tests/support/small_store.h"
 
 namespace varve::fuzz {
 
@@ -108,17 +109,6 @@ uint64_t Region::DeviceOffsetOf(uint64_t position) const {
   // All pieces are one sector.
   const uint64_t piece_bytes = pieces_.front().bytes;
   return pieces_[position / piece_bytes].offset + position % piece_bytes;
-}
-
-StoreOptions SmallStoreOptions() {
-  StoreOptions options;
-  options.memtable_bytes = 32 * kKiB;
-  options.block_cache_bytes = 256 * kKiB;
-  options.table_bytes = 16 * kKiB;
-  options.level1_bytes = 64 * kKiB;
-  options.level_ratio = 4;
-  options.level0_tables_trigger = 2;
-  return options;
 }
 
 BaseImage MakeBaseImage(uint32_t sector_bytes, bool closed) {

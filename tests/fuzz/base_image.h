@@ -5,7 +5,6 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/store/store.h"
 #include "tests/support/memory_device.h"
 
 namespace varve::fuzz {
@@ -36,9 +35,6 @@ struct BaseImage {
   // Superblock, manifest, log, data and index blocks, footers; none is empty.
   std::vector<Region> regions;
 };
-
-// Tiny tables and memtables: a few hundred files make several levels.
-StoreOptions SmallStoreOptions();
 
 // With a log to be replayed, or closed in good order.
 BaseImage MakeBaseImage(uint32_t sector_bytes, bool closed);

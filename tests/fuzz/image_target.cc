@@ -10,6 +10,7 @@
 #include "tests/fuzz/base_image.h"
 #include "tests/fuzz/filesystem_walk.h"
 #include "tests/fuzz/fuzz_target.h"
+#include "tests/support/small_store.h"
 
 namespace varve::fuzz {
 

@@ -61,10 +61,8 @@ for ((round = 1; round <= rounds; ++round)); do
     kill -0 "${jobs[0]}" 2>/dev/null || fail "the writer ended before the kill"
     sleep 0.1
   done
-  pid=$(daemon_pid)
-  kill -KILL "$pid"
+  kill_daemon
   wait "${jobs[@]}" 2>/dev/null || true
-  while is_mounted; do umount "$mount_point" 2>/dev/null || sleep 0.05; done
   check_store
   mount_store
   promised=$("$tools/synced_writer" check "$mount_point/round.$round" "$folder/record.$round" $((seed + round)) \

@@ -7,11 +7,7 @@ source "$(dirname "$0")/library.sh"
 mkdir "$folder/small"
 mount -t tmpfs -o size=200M varve-test "$folder/small" || skip "no tmpfs here"
 also_mounted+=("$folder/small")
-truncate -s 1G "$folder/small/device.img"
-device=$(losetup --find --show --direct-io=on "$folder/small/device.img" 2>/dev/null ||
-  losetup --find --show "$folder/small/device.img") || skip "no loop devices here"
-loops+=("$device")
-
+make_device loop512 1G "$folder/small"
 "$varve" mkfs "$device" >/dev/null
 mount_store -o memtable=2M,cache=4M
 pid=$(daemon_pid)
@@ -47,11 +43,7 @@ done
 
 step "it unmounts, and with a device that works again all is there"
 umount "$mount_point" || fail "umount"
-for _ in {1..100}; do
-  [ -d "/proc/$pid" ] || break
-  sleep 0.1
-done
-[ ! -d "/proc/$pid" ] || fail "the daemon outlives its mount"
+wait_until_gone "$pid" "after umount"
 rm "$folder/small/filler"
 check_store
 mount_store

@@ -18,8 +18,9 @@ folder=$(mktemp -d "${VARVE_TEST_FOLDER:-/var/tmp}/varve-mount.XXXXXX")
 mount_point=$folder/mnt
 mkdir "$mount_point"
 loops=()
-# What a test mounted beside the store.
+# What a test mounted beside the store, and control groups that it made.
 also_mounted=()
+control_groups=()
 
 clean_up() {
   status=$?
@@ -41,14 +42,19 @@ clean_up() {
   for place in "${also_mounted[@]}"; do
     umount "$place" 2>/dev/null || umount -l "$place"
   done
+  for group in "${control_groups[@]}"; do
+    # Its last process may still be ending.
+    rmdir "$group" 2>/dev/null || { sleep 1; rmdir "$group"; }
+  done
   rm -rf --one-file-system "$folder"
   exit $status
 }
 trap clean_up EXIT
 
-# make_device KIND SIZE: sets $device. KIND: image, loop512, loop4096 (a loop device with sectors of that size).
+# make_device KIND SIZE [FOLDER]: sets $device. KIND: image, loop512, loop4096 (a loop device with sectors of that size). The
+# file behind it lies in FOLDER.
 make_device() {
-  local file=$folder/device.img
+  local file=${3:-$folder}/device.img
   truncate -s "$2" "$file"
   case $1 in
     image) device=$file ;;
@@ -68,6 +74,16 @@ mount_store() { "$varve" mount "$device" "$mount_point" "$@"; }
 umount_store() { "$varve" umount "$mount_point"; }
 is_mounted() { grep -qF " $mount_point " /proc/mounts; }
 
+# wait_until_gone PID WHEN: until the daemon has ended by itself.
+wait_until_gone() {
+  local pid=$1
+  for _ in {1..600}; do
+    [ -d "/proc/$pid" ] || return 0
+    sleep 0.1
+  done
+  fail "the daemon did not end within a minute: $2"
+}
+
 # The daemon dies without a warning; what is mounted is taken away.
 kill_daemon() {
   local pid
@@ -75,7 +91,8 @@ kill_daemon() {
   [ -n "$pid" ] || fail "there is no daemon to kill"
   kill -KILL "$pid"
   while [ -d "/proc/$pid" ]; do sleep 0.02; done
-  umount "$mount_point"
+  # Whoever still writes leaves only when that fails.
+  while is_mounted; do umount "$mount_point" 2>/dev/null || sleep 0.05; done
 }
 
 # fsck must find nothing wrong.

@@ -21,14 +21,6 @@ check_files() {
   done <"$folder/written"
   [ "$count" -gt 100 ] || fail "only $count files were written: $1"
 }
-wait_until_gone() {
-  local pid=$1
-  for _ in {1..600}; do
-    [ -d "/proc/$pid" ] || return 0
-    sleep 0.1
-  done
-  fail "the daemon did not end within a minute: $2"
-}
 
 # Sends a signal while files are written. The first unmounts, or leaves the mount in use as it is; a second detaches it. The
 # argument after it says what is written.
@@ -115,6 +107,7 @@ else
   echo "no memory control group here"
   exit 0
 fi
+control_groups+=("$group")
 head -c 200M /dev/urandom >"$folder/original"
 bash -c "echo \$\$ >'$group/cgroup.procs' && '$varve' mount '$device' '$mount_point' -o cache=16M,memtable=4M &&
   cp '$folder/original' '$mount_point/copy' && cmp '$folder/original' '$mount_point/copy'" ||
@@ -122,5 +115,4 @@ bash -c "echo \$\$ >'$group/cgroup.procs' && '$varve' mount '$device' '$mount_po
 killed=$( (cat "$group"/memory.events "$group"/memory.oom_control 2>/dev/null || true) | awk '$1 == "oom_kill" { print $2 }')
 [ "${killed:-0}" = 0 ] || fail "something was killed for want of memory"
 umount_store
-rmdir "$group" 2>/dev/null || { sleep 1; rmdir "$group"; } || true
 check_store

@@ -41,7 +41,7 @@ class Problems final : public CheckObserver {
 
 // Two tables of level 0 that both hold "k", and keys of their own.
 void FillAndClose(StoreHarness& h) {
-  StoreOptions options = SmallOptions();
+  StoreOptions options = SmallStoreOptions();
   options.level0_tables_trigger = 100;
   ASSERT_TRUE(h.Open(options).ok());
   ASSERT_TRUE(h.Put("a", "1").ok());
@@ -57,6 +57,15 @@ StoreAtRest AtRest(StoreHarness& h) {
   Result<StoreAtRest> store = h.Run(ReadStoreAtRest(h.device(), nullptr));
   EXPECT_TRUE(store.ok()) << store.ToString();
   return std::move(store).value();
+}
+
+// Damages a block of the older of FillAndClose()'s tables, and names the table.
+TableId DamageOlderTable(StoreHarness& h) {
+  const StoreAtRest store = AtRest(h);
+  EXPECT_THAT(store.manifest.version.level0(), SizeIs(2));
+  const LiveTable& table = *store.manifest.version.level0()[0].table;
+  h.device().Corrupt(table.view().extents[0].extent.offset().value + 3, 1);
+  return table.id();
 }
 
 CheckSummary Check(StoreHarness& h, Problems& problems) {
@@ -76,13 +85,10 @@ std::vector<std::string> Lines(StoreHarness& h, Task<Status> (*dump)(BlockDevice
 TEST(CheckStore, SeesADamagedBlockAndChecksTheOtherTables) {
   StoreHarness h;
   FillAndClose(h);
-  const StoreAtRest store = AtRest(h);
-  ASSERT_THAT(store.manifest.version.level0(), SizeIs(2));
-  const LiveTable& table = *store.manifest.version.level0()[0].table;
-  h.device().Corrupt(table.view().extents[0].extent.offset().value + 3, 1);
+  const TableId damaged = DamageOlderTable(h);
   Problems problems;
   const CheckSummary summary = Check(h, problems);
-  EXPECT_THAT(problems.found, Contains(HasSubstr("table " + std::to_string(table.id().value))));
+  EXPECT_THAT(problems.found, Contains(HasSubstr("table " + std::to_string(damaged.value))));
   EXPECT_EQ(summary.problems, problems.found.size());
   EXPECT_TRUE(summary.complete);
   EXPECT_EQ(problems.steps, 2);
@@ -91,9 +97,7 @@ TEST(CheckStore, SeesADamagedBlockAndChecksTheOtherTables) {
 TEST(CheckStore, SaysWhichKeysADamagedBlockMayHaveHeld) {
   StoreHarness h;
   FillAndClose(h);
-  const StoreAtRest store = AtRest(h);
-  const LiveTable& older = *store.manifest.version.level0()[0].table;
-  h.device().Corrupt(older.view().extents[0].extent.offset().value + 3, 1);
+  DamageOlderTable(h);
   Problems problems;
   const CheckSummary summary = Check(h, problems);
   EXPECT_GE(summary.table_problems, 1U);
@@ -104,9 +108,7 @@ TEST(CheckStore, SaysWhichKeysADamagedBlockMayHaveHeld) {
 TEST(CheckStore, OfTheStructureAloneDoesNotReadTables) {
   StoreHarness h;
   FillAndClose(h);
-  const StoreAtRest store = AtRest(h);
-  const LiveTable& table = *store.manifest.version.level0()[0].table;
-  h.device().Corrupt(table.view().extents[0].extent.offset().value + 3, 1);
+  DamageOlderTable(h);
   Problems problems;
   const Result<CheckSummary> checked = h.Run(CheckStore(h.device(), CheckDepth::kStructure, problems));
   ASSERT_TRUE(checked.ok());
@@ -168,7 +170,7 @@ TEST(CheckStore, TellsABadSuperblockCopyFromOtherDamage) {
 
 TEST(CheckStore, SeesAHoleInTheLogBelowADurableGroup) {
   StoreHarness h;
-  ASSERT_TRUE(h.Open(SmallOptions()).ok());
+  ASSERT_TRUE(h.Open(SmallStoreOptions()).ok());
   ASSERT_TRUE(h.Put("a", "1", Durability::kDurable).ok());
   ASSERT_TRUE(h.Put("b", "2", Durability::kDurable).ok());
   ASSERT_TRUE(h.Put("c", "3", Durability::kDurable).ok());
@@ -251,7 +253,7 @@ TEST(Dump, ManifestListsEveryTable) {
 
 TEST(Dump, LogShowsWhatARecoveryWouldReplay) {
   StoreHarness h;
-  ASSERT_TRUE(h.Open(SmallOptions()).ok());
+  ASSERT_TRUE(h.Open(SmallStoreOptions()).ok());
   ASSERT_TRUE(h.Put("apple", "red", Durability::kDurable).ok());
   ASSERT_TRUE(h.Delete("pear").ok());
   ASSERT_TRUE(h.Run(h.store().Sync()).ok());

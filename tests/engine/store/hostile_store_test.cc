@@ -41,7 +41,7 @@ class HostileStore : public ::testing::Test {
   }
 
   static StoreOptions Options() {
-    StoreOptions options = SmallOptions();
+    StoreOptions options = SmallStoreOptions();
     options.level0_tables_trigger = 100;
     return options;
   }
@@ -205,7 +205,7 @@ TEST_F(HostileStore, AMergeOfRecordsInNoOrderMakesTheStoreReadOnly) {
     view.stamp = stamp;
   });
   EXPECT_GT(CheckAndDump(), 0U);
-  StoreOptions options = SmallOptions();
+  StoreOptions options = SmallStoreOptions();
   options.level0_tables_trigger = 1;
   ASSERT_TRUE(h_.Open(options).ok());
   for (int i = 0; i < 10; ++i) {

@@ -42,7 +42,7 @@ class Found final : public ScrubObserver {
 };
 
 void Fill(StoreHarness& h) {
-  ASSERT_TRUE(h.Open(SmallOptions()).ok());
+  ASSERT_TRUE(h.Open(SmallStoreOptions()).ok());
   for (int i = 0; i < 3000; i++) {
     ASSERT_TRUE(h.Put("key" + std::to_string(i * 7919 % 2000), std::string(100, 'v')).ok());
   }

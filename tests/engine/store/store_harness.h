@@ -16,6 +16,7 @@
 #include "tests/engine/store/store_model.h"
 #include "tests/support/manual_clock.h"
 #include "tests/support/memory_device.h"
+#include "tests/support/small_store.h"
 
 namespace varve::testing {
 
@@ -25,18 +26,6 @@ struct HarnessOptions {
   // Operations of the device end later, so that background work and calls interleave.
   bool device_yields = true;
 };
-
-// Tiny everything: some thousand operations make several levels.
-inline StoreOptions SmallOptions() {
-  StoreOptions options;
-  options.memtable_bytes = 32 * kKiB;
-  options.block_cache_bytes = 256 * kKiB;
-  options.table_bytes = 16 * kKiB;
-  options.level1_bytes = 64 * kKiB;
-  options.level_ratio = 4;
-  options.level0_tables_trigger = 2;
-  return options;
-}
 
 class StoreHarness {
  public:

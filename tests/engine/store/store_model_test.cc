@@ -28,7 +28,7 @@ class ModelRun {
         random_(c.seed),
         harness_(
             {.device_bytes = 96 * kMiB, .sector_bytes = c.sector_bytes, .device_yields = c.seed % 2 == 0}) {
-    options_ = SmallOptions();
+    options_ = SmallStoreOptions();
     // Sometimes a commit comes while the run goes on, sometimes never.
     options_.commit_interval_nanos = c.seed % 3 == 0 ? 1'000'000 : 1'000'000'000'000;
   }

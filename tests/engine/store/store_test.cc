@@ -15,7 +15,7 @@ constexpr uint64_t kNever = 1'000'000'000'000'000;
 
 TEST(Store, PutIsReadBackFromMemoryAndFromTables) {
   StoreHarness h;
-  ASSERT_TRUE(h.Open(SmallOptions()).ok());
+  ASSERT_TRUE(h.Open(SmallStoreOptions()).ok());
   ASSERT_TRUE(h.Put("apple", "red").ok());
   EXPECT_EQ(h.Get("apple"), "red");
   ASSERT_TRUE(h.Run(h.store().Settle()).ok());
@@ -27,14 +27,14 @@ TEST(Store, PutIsReadBackFromMemoryAndFromTables) {
 
 TEST(Store, CloseLeavesNoLogAndTheNextOpenFindsEverything) {
   StoreHarness h;
-  ASSERT_TRUE(h.Open(SmallOptions()).ok());
+  ASSERT_TRUE(h.Open(SmallStoreOptions()).ok());
   for (int i = 0; i < 2000; i++) {
     ASSERT_TRUE(h.Put("key" + std::to_string(i), std::string(100, 'v')).ok());
   }
   const Status closed = h.Close();
   ASSERT_TRUE(closed.ok()) << closed.ToString();
   const uint64_t before = h.device().counters().of(IoPurpose::kRecovery).read_bytes;
-  const Status opened = h.Open(SmallOptions());
+  const Status opened = h.Open(SmallStoreOptions());
   ASSERT_TRUE(opened.ok()) << opened.ToString();
   EXPECT_EQ(h.device().counters().of(IoPurpose::kRecovery).read_bytes, before);
   EXPECT_EQ(h.Scan().size(), 2000U);
@@ -42,7 +42,7 @@ TEST(Store, CloseLeavesNoLogAndTheNextOpenFindsEverything) {
 
 TEST(Store, CloseIsIdempotent) {
   StoreHarness h;
-  ASSERT_TRUE(h.Open(SmallOptions()).ok());
+  ASSERT_TRUE(h.Open(SmallStoreOptions()).ok());
   ASSERT_TRUE(h.Put("a", "1").ok());
   EXPECT_TRUE(h.Run(h.store().Close()).ok());
   EXPECT_TRUE(h.Run(h.store().Close()).ok());
@@ -50,7 +50,7 @@ TEST(Store, CloseIsIdempotent) {
 
 TEST(Store, AValueThatIsPinnedOutlivesItsOverwriteAndItsMemtable) {
   StoreHarness h;
-  ASSERT_TRUE(h.Open(SmallOptions()).ok());
+  ASSERT_TRUE(h.Open(SmallStoreOptions()).ok());
   ASSERT_TRUE(h.Put("k", "first").ok());
   std::optional<Store::Lookup> found = h.store().TryGet("k", {});
   ASSERT_TRUE(found && found->ok() && found->value());
@@ -61,7 +61,7 @@ TEST(Store, AValueThatIsPinnedOutlivesItsOverwriteAndItsMemtable) {
 
 TEST(Store, ACachedKeyIsAnsweredWithoutATask) {
   StoreHarness h;
-  ASSERT_TRUE(h.Open(SmallOptions()).ok());
+  ASSERT_TRUE(h.Open(SmallStoreOptions()).ok());
   ASSERT_TRUE(h.Put("k", "v").ok());
   ASSERT_TRUE(h.Run(h.store().Settle()).ok());
   ASSERT_EQ(h.Get("k"), "v");
@@ -72,7 +72,7 @@ TEST(Store, ACachedKeyIsAnsweredWithoutATask) {
 
 TEST(Store, WhatIsTooLargeIsRefusedAndNothingIsWritten) {
   StoreHarness h;
-  ASSERT_TRUE(h.Open(SmallOptions()).ok());
+  ASSERT_TRUE(h.Open(SmallStoreOptions()).ok());
   EXPECT_TRUE(h.Put(std::string(kKeyBytesMax + 1, 'k'), "v").Is(ErrorCode::kInvalidArgument));
   EXPECT_TRUE(h.Put("k", std::string(kValueBytesMax + 1, 'v')).Is(ErrorCode::kInvalidArgument));
   EXPECT_TRUE(h.Scan().empty());
@@ -113,7 +113,7 @@ TEST(Store, WhatIsWrittenIsDurableWithinTheCommitIntervalThoughNothingElseHappen
 
 TEST(Store, AnIdleStoreDoesNotWriteToTheLog) {
   StoreHarness h;
-  ASSERT_TRUE(h.Open(SmallOptions()).ok());
+  ASSERT_TRUE(h.Open(SmallStoreOptions()).ok());
   ASSERT_TRUE(h.Put("a", "1", Durability::kDurable).ok());
   for (int i = 0; i < 300; i++) {
     h.executor().RunReady();
@@ -129,7 +129,7 @@ TEST(Store, AnIdleStoreDoesNotWriteToTheLog) {
 
 TEST(Store, AFailedLogWriteMakesItReadOnlyWithAReasonAndReadsGoOn) {
   StoreHarness h;
-  ASSERT_TRUE(h.Open(SmallOptions()).ok());
+  ASSERT_TRUE(h.Open(SmallStoreOptions()).ok());
   ASSERT_TRUE(h.Put("a", "1", Durability::kDurable).ok());
   EXPECT_EQ(h.store().read_only_reason(), "");
   h.device().FailWrite();
@@ -139,14 +139,14 @@ TEST(Store, AFailedLogWriteMakesItReadOnlyWithAReasonAndReadsGoOn) {
   EXPECT_EQ(h.Get("a"), "1");
   EXPECT_FALSE(h.Close().ok());
   h.device().Heal();
-  ASSERT_TRUE(h.Open(SmallOptions()).ok());
+  ASSERT_TRUE(h.Open(SmallStoreOptions()).ok());
   EXPECT_EQ(h.Get("a"), "1");
   EXPECT_TRUE(h.Put("c", "3").ok());
 }
 
 TEST(Store, AFailedManifestWriteMakesItReadOnlyAndLosesNothingDurable) {
   StoreHarness h;
-  ASSERT_TRUE(h.Open(SmallOptions()).ok());
+  ASSERT_TRUE(h.Open(SmallStoreOptions()).ok());
   for (int i = 0; i < 300; i++) {
     ASSERT_TRUE(h.Put("key" + std::to_string(i), std::string(60, 'v')).ok());
   }
@@ -157,14 +157,14 @@ TEST(Store, AFailedManifestWriteMakesItReadOnlyAndLosesNothingDurable) {
   EXPECT_EQ(h.Scan().size(), 300U);
   EXPECT_FALSE(h.Close().ok());
   h.device().Heal();
-  ASSERT_TRUE(h.Open(SmallOptions()).ok());
+  ASSERT_TRUE(h.Open(SmallStoreOptions()).ok());
   EXPECT_EQ(h.Scan().size(), 300U);
 }
 
 TEST(Store, WritersThatWaitForADeadDeviceEndWithAnError) {
   for (const bool yields : {false, true}) {
     StoreHarness h({.device_yields = yields});
-    ASSERT_TRUE(h.Open(SmallOptions()).ok());
+    ASSERT_TRUE(h.Open(SmallStoreOptions()).ok());
     h.device().DieAtWrite(20);
     Status last;
     for (int i = 0; i < 5000 && last.ok(); i++) {
@@ -178,7 +178,7 @@ TEST(Store, WritersThatWaitForADeadDeviceEndWithAnError) {
 
 TEST(Store, AReadOnlyOpenOfACrashedStoreShowsItsLogAndWritesNothing) {
   StoreHarness h;
-  StoreOptions options = SmallOptions();
+  StoreOptions options = SmallStoreOptions();
   ASSERT_TRUE(h.Open(options).ok());
   for (int i = 0; i < 1000; i++) {
     ASSERT_TRUE(h.Put("key" + std::to_string(i), std::string(60, 'v')).ok());
@@ -196,7 +196,7 @@ TEST(Store, AReadOnlyOpenOfACrashedStoreShowsItsLogAndWritesNothing) {
 
 TEST(Store, AnUnreadableBlockIsAnErrorNotAnAnswer) {
   StoreHarness h;
-  StoreOptions options = SmallOptions();
+  StoreOptions options = SmallStoreOptions();
   options.block_cache_bytes = 1;
   ASSERT_TRUE(h.Open(options).ok());
   ASSERT_TRUE(h.Put("k", "v").ok());
@@ -209,7 +209,7 @@ TEST(Store, AnUnreadableBlockIsAnErrorNotAnAnswer) {
 
 TEST(Store, EveryBlockWrittenVerifies) {
   StoreHarness h;
-  ASSERT_TRUE(h.Open(SmallOptions()).ok());
+  ASSERT_TRUE(h.Open(SmallStoreOptions()).ok());
   for (int i = 0; i < 5000; i++) {
     ASSERT_TRUE(h.Put("key" + std::to_string(i * 7919 % 3000), std::string(100, 'v')).ok());
   }
@@ -232,7 +232,7 @@ TEST(Store, EveryBlockWrittenVerifies) {
 
 TEST(Store, StatisticsAreOneJsonObjectWithEveryPart) {
   StoreHarness h;
-  ASSERT_TRUE(h.Open(SmallOptions()).ok());
+  ASSERT_TRUE(h.Open(SmallStoreOptions()).ok());
   ASSERT_TRUE(h.Put("k", "v").ok());
   const std::string json = h.store().StatisticsJson();
   EXPECT_EQ(json.front(), '{');

@@ -3,11 +3,10 @@
 #include "fs/ops/check_namespace.h"
 
 #include <algorithm>
-#include <functional>
 
 #include "engine/base/coding.h"
 #include "fs/namespace/namespace_format.h"
-#include "tests/fs/ops/ops_fixture.h"
+#include "tests/fs/ops/record_fixture.h"
 
 namespace varve {
 namespace {
@@ -23,7 +22,7 @@ class ProblemList final : public NamespaceCheckSink {
   uint64_t progress = 0;
 };
 
-class CheckNamespaceTest : public ::testing::Test {
+class CheckNamespaceTest : public RecordFixture {
  protected:
   CheckNamespaceTest() {
     small_ = t_.Make(kRootInode, "small");
@@ -48,25 +47,6 @@ class CheckNamespaceTest : public ::testing::Test {
     summary_ = *summary;
     return list.problems;
   }
-  void Put(std::string_view key, std::string_view value) {
-    WriteBatch batch;
-    batch.Put(key, value);
-    ASSERT_TRUE(t_.Run(t_.store->Write(batch, Durability::kInterval)).ok());
-  }
-  void Delete(std::string_view key) {
-    WriteBatch batch;
-    batch.Delete(key);
-    ASSERT_TRUE(t_.Run(t_.store->Write(batch, Durability::kInterval)).ok());
-  }
-  void ChangeRecord(InodeNumber inode, const std::function<void(Inode&)>& change) {
-    const std::optional<Store::Lookup> found = t_.store->TryGet(NamespaceKey::OfInode(inode), ReadOptions());
-    const Result<InodeRecord> record = DecodeInode((**found)->bytes());
-    Inode changed = record->inode;
-    change(changed);
-    std::string value;
-    AppendInode(value, changed, record->content);
-    Put(NamespaceKey::OfInode(inode), value);
-  }
   void ExpectFound(const std::string& problem) {
     const std::vector<std::string> problems = Check();
     EXPECT_TRUE(std::any_of(problems.begin(), problems.end(),
@@ -74,7 +54,6 @@ class CheckNamespaceTest : public ::testing::Test {
         << "not found: " << problem << "; found " << ::testing::PrintToString(problems);
   }
 
-  OpsFixture t_;
   InodeNumber small_, large_, linked_, directory_, below_, orphan_;
   NamespaceSummary summary_;
 };

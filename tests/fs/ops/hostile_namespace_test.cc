@@ -9,7 +9,7 @@
 #include "engine/base/coding.h"
 #include "fs/namespace/namespace_format.h"
 #include "fs/ops/check_namespace.h"
-#include "tests/fs/ops/ops_fixture.h"
+#include "tests/fs/ops/record_fixture.h"
 
 namespace varve {
 namespace {
@@ -25,22 +25,12 @@ class Problems final : public NamespaceCheckSink {
   std::vector<std::string> found;
 };
 
-class HostileNamespace : public ::testing::Test {
+class HostileNamespace : public RecordFixture {
  protected:
-  void Put(std::string_view key, std::string_view value) {
-    WriteBatch batch;
-    batch.Put(key, value);
-    ASSERT_TRUE(t_.Run(t_.store->Write(batch, Durability::kInterval)).ok());
-  }
   void PutInode(const Inode& inode, std::string_view content = {}) {
     std::string value;
     AppendInode(value, inode, content);
     Put(NamespaceKey::OfInode(inode.number), value);
-  }
-  void PutName(InodeNumber parent, std::string_view name, InodeNumber inode, uint32_t type) {
-    std::string value;
-    AppendReferenceDirent(value, inode, type);
-    Put(NamespaceKey::Dirent(parent, name), value);
   }
   static Inode MakeInode(uint64_t number, uint32_t mode) {
     Inode inode;
@@ -56,7 +46,7 @@ class HostileNamespace : public ::testing::Test {
     inode.chunked = true;
     inode.chunk_count = chunk_count;
     PutInode(inode);
-    PutName(kRootInode, "huge", inode.number, S_IFREG);
+    PutReference(kRootInode, "huge", inode.number, S_IFREG);
     const Result<Attributes> found = t_.Run(t_.fs->Lookup(kRootInode, "huge"));
     EXPECT_TRUE(found.ok()) << found.ToString();
     return inode.number;
@@ -77,8 +67,6 @@ class HostileNamespace : public ::testing::Test {
     EXPECT_TRUE(checked.ok()) << checked.ToString();
     return problems.found;
   }
-
-  OpsFixture t_;
 };
 
 TEST_F(HostileNamespace, NamesThatNoFileMayHaveAreNotShown) {
@@ -104,8 +92,8 @@ TEST_F(HostileNamespace, DirectoriesInACircleAreWalkedAndMovedToAnEnd) {
   const InodeNumber a = t_.Make(kRootInode, "a", S_IFDIR | 0755);
   const InodeNumber b = t_.Make(a, "b", S_IFDIR | 0755);
   const InodeNumber c = t_.Make(kRootInode, "c", S_IFDIR | 0755);
-  PutName(b, "up", a, S_IFDIR);
-  PutName(b, "self", b, S_IFDIR);
+  PutReference(b, "up", a, S_IFDIR);
+  PutReference(b, "self", b, S_IFDIR);
   Inode circle = MakeInode(a.value, S_IFDIR | 0755);
   circle.parent = b;
   circle.entry_count = circle.subdirectory_count = 1;
@@ -145,7 +133,7 @@ TEST_F(HostileNamespace, ASizeBeyondTheLargestFileIsDamage) {
     inode.size = size;
     inode.chunked = true;
     PutInode(inode);
-    PutName(kRootInode, "beyond", inode.number, S_IFREG);
+    PutReference(kRootInode, "beyond", inode.number, S_IFREG);
     EXPECT_TRUE(t_.Run(t_.fs->Lookup(kRootInode, "beyond")).status().Is(ErrorCode::kCorruption));
   }
 }
@@ -164,21 +152,21 @@ TEST_F(HostileNamespace, ASymlinkTooLongIsDamage) {
   Inode link = MakeInode(1'000'002, S_IFLNK | 0777);
   link.size = 5'000;
   PutInode(link, std::string(5'000, 'l'));
-  PutName(kRootInode, "link", link.number, S_IFLNK);
+  PutReference(kRootInode, "link", link.number, S_IFLNK);
   EXPECT_TRUE(t_.Run(t_.fs->Lookup(kRootInode, "link")).status().Is(ErrorCode::kCorruption));
 }
 
 TEST_F(HostileNamespace, ANameAndItsInodeThatDisagreeAreNotRemovedOrMoved) {
   const InodeNumber directory = t_.Make(kRootInode, "directory", S_IFDIR | 0755);
   t_.Make(directory, "content");
-  PutName(kRootInode, "file", directory, S_IFREG);
+  PutReference(kRootInode, "file", directory, S_IFREG);
   EXPECT_TRUE(t_.Run(t_.fs->Unlink(kRootInode, "file")).Is(ErrorCode::kCorruption));
   EXPECT_TRUE(t_.Run(t_.fs->Rename(kRootInode, "file", kRootInode, "moved", 0)).Is(ErrorCode::kCorruption));
   EXPECT_THAT(NamesIn(directory), Contains("content"));
 }
 
 TEST_F(HostileNamespace, TheRootMayNotBeGivenANameAndTakenAway) {
-  PutName(kRootInode, "root", kRootInode, S_IFDIR);
+  PutReference(kRootInode, "root", kRootInode, S_IFDIR);
   Inode embedded = MakeInode(kRootInode.value, S_IFREG | 0644);
   std::string value;
   AppendEmbeddedDirent(value, embedded, {});

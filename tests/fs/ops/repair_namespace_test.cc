@@ -8,7 +8,7 @@
 
 #include "fs/namespace/namespace_format.h"
 #include "fs/ops/check_namespace.h"
-#include "tests/fs/ops/ops_fixture.h"
+#include "tests/fs/ops/record_fixture.h"
 
 namespace varve {
 namespace {
@@ -37,7 +37,7 @@ class NoProblem final : public NamespaceCheckSink {
   void Progress(uint64_t) override {}
 };
 
-class RepairNamespaceTest : public ::testing::Test {
+class RepairNamespaceTest : public RecordFixture {
  protected:
   RepairNamespaceTest() {
     small_ = t_.Make(kRootInode, "small");
@@ -55,29 +55,6 @@ class RepairNamespaceTest : public ::testing::Test {
     t_.Unmount();
   }
 
-  void Put(std::string_view key, std::string_view value) {
-    WriteBatch batch;
-    batch.Put(key, value);
-    ASSERT_TRUE(t_.Run(t_.store->Write(batch, Durability::kInterval)).ok());
-  }
-  void Delete(std::string_view key) {
-    WriteBatch batch;
-    batch.Delete(key);
-    ASSERT_TRUE(t_.Run(t_.store->Write(batch, Durability::kInterval)).ok());
-  }
-  std::string ValueOf(std::string_view key) {
-    const std::optional<Store::Lookup> found = t_.store->TryGet(key, ReadOptions());
-    return std::string((**found)->bytes());
-  }
-  void ChangeRecord(InodeNumber inode, const std::function<void(Inode&)>& change) {
-    const std::string old = ValueOf(NamespaceKey::OfInode(inode));
-    const Result<InodeRecord> record = DecodeInode(old);
-    Inode changed = record->inode;
-    change(changed);
-    std::string value;
-    AppendInode(value, changed, record->content);
-    Put(NamespaceKey::OfInode(inode), value);
-  }
   void ChangeEmbedded(std::string_view name, const std::function<void(Inode&)>& change) {
     const std::string old = ValueOf(NamespaceKey::Dirent(kRootInode, name));
     const Result<DirentRecord> dirent = DecodeDirent(old);
@@ -86,11 +63,6 @@ class RepairNamespaceTest : public ::testing::Test {
     std::string value;
     AppendEmbeddedDirent(value, changed, dirent->embedded->content);
     Put(NamespaceKey::Dirent(kRootInode, name), value);
-  }
-  void PutReference(InodeNumber parent, std::string_view name, InodeNumber inode, uint32_t type) {
-    std::string value;
-    AppendReferenceDirent(value, inode, type);
-    Put(NamespaceKey::Dirent(parent, name), value);
   }
   Records Dump() {
     Records records;
@@ -142,7 +114,6 @@ class RepairNamespaceTest : public ::testing::Test {
     return at;
   }
 
-  OpsFixture t_;
   InodeNumber small_, large_, linked_, directory_, below_, deep_;
 };
 
