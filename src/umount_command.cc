@@ -5,7 +5,6 @@
 #include <sys/mount.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -19,6 +18,7 @@
 #include "engine/base/result.h"
 #include "fs/fuse/live_attributes.h"
 #include "src/mount_table.h"
+#include "tools/live_attribute.h"
 #include "tools/report.h"
 
 namespace varve {
@@ -36,11 +36,9 @@ struct UmountArguments {
 constexpr int kPatienceMillis = 3000;
 
 std::optional<pid_t> DaemonOf(const std::string& directory) {
-  char text[32];
-  const ssize_t bytes =
-      getxattr(directory.c_str(), std::string(kProcessAttribute).c_str(), text, sizeof(text));
+  const Result<std::string> text = ReadLiveAttribute(directory, kProcessAttribute, "");
   pid_t pid = 0;
-  if (bytes <= 0 || std::from_chars(text, text + bytes, pid).ec != std::errc()) {
+  if (!text.ok() || std::from_chars(text->data(), text->data() + text->size(), pid).ec != std::errc()) {
     return std::nullopt;
   }
   return pid;

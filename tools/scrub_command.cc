@@ -1,19 +1,17 @@
 #include "tools/scrub_command.h"
 
 #include <fmt/core.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <cerrno>
 #include <csignal>
-#include <cstring>
 #include <memory>
 #include <string>
 
 #include "engine/base/clock.h"
 #include "fs/fuse/live_attributes.h"
 #include "tools/fsck_report.h"
+#include "tools/live_attribute.h"
 #include "tools/progress.h"
 #include "tools/report.h"
 #include "tools/scrub_report.h"
@@ -23,32 +21,19 @@ namespace varve {
 
 namespace {
 
-// The kernel's limit for the value of an attribute (xattr(7)).
-constexpr size_t kAttributeBytesMax = 64 * kKiB;
 constexpr useconds_t kPollMicros = 100'000;
 
 volatile std::sig_atomic_t interrupted = 0;
 
 // What the daemon that serves `directory` answers.
 Result<ScrubReport> Ask(const std::string& directory, std::string_view attribute) {
-  std::string text(kAttributeBytesMax, '\0');
-  const ssize_t bytes = getxattr(directory.c_str(), std::string(attribute).c_str(), text.data(), text.size());
-  if (bytes >= 0) {
-    const std::optional<ScrubReport> report =
-        DecodeScrubReport(std::string_view(text).substr(0, static_cast<size_t>(bytes)));
-    return report ? Result<ScrubReport>(*report) : Unsupported("its daemon answers in another way");
+  const Result<std::string> text =
+      ReadLiveAttribute(directory, attribute, "; one that is not mounted: varve fsck");
+  if (!text.ok()) {
+    return text.error();
   }
-  switch (errno) {
-    case ENODATA:
-    case EOPNOTSUPP:
-    case ENOTDIR:
-      return InvalidArgument("not the root of a mounted varve store; one that is not mounted: varve fsck");
-    case EACCES:
-    case EPERM:
-      return InvalidArgument("only root and the user who mounted it may ask");
-    default:
-      return DeviceError(std::strerror(errno));
-  }
+  const std::optional<ScrubReport> report = DecodeScrubReport(*text);
+  return report ? Result<ScrubReport>(*report) : Unsupported("its daemon answers in another way");
 }
 
 int Fail(const std::string& directory, std::string_view message) {

@@ -2,51 +2,25 @@
 
 #include <fmt/core.h>
 #include <sys/stat.h>
-#include <sys/xattr.h>
 
 #include <CLI/CLI.hpp>
-#include <cerrno>
-#include <cstring>
 #include <memory>
 #include <string>
 
 #include "fs/fuse/live_attributes.h"
 #include "tools/device_store.h"
 #include "tools/json_outline.h"
+#include "tools/live_attribute.h"
 #include "tools/streams.h"
 
 namespace varve {
 
 namespace {
 
-// The kernel's limit for the value of an attribute (xattr(7)).
-constexpr size_t kAttributeBytesMax = 64 * kKiB;
-
 struct StatsArguments {
   std::string place;
   bool json = false;
 };
-
-// What the daemon that serves `directory` answers.
-Result<std::string> StatisticsOfMount(const std::string& directory) {
-  std::string json(kAttributeBytesMax, '\0');
-  const ssize_t bytes =
-      getxattr(directory.c_str(), std::string(kStatisticsAttribute).c_str(), json.data(), json.size());
-  if (bytes >= 0) {
-    json.resize(static_cast<size_t>(bytes));
-    return json;
-  }
-  switch (errno) {
-    case ENODATA:
-    case EOPNOTSUPP:
-      return InvalidArgument("not the root of a mounted varve store: name the mount point, or the device");
-    case EACCES:
-    case EPERM:
-      return InvalidArgument("only root and the user who mounted it may ask");
-    default:
-      return DeviceError(std::strerror(errno));
-  }
-}
 
 int PrintStatistics(const std::string& json, bool as_json) {
   StandardOutputSink to;
@@ -65,7 +39,8 @@ int PrintStatistics(const std::string& json, bool as_json) {
 int RunStats(const StatsArguments& arguments) {
   struct stat place {};
   if (stat(arguments.place.c_str(), &place) == 0 && S_ISDIR(place.st_mode)) {
-    const Result<std::string> json = StatisticsOfMount(arguments.place);
+    const Result<std::string> json =
+        ReadLiveAttribute(arguments.place, kStatisticsAttribute, ": name the mount point, or the device");
     if (!json.ok()) {
       PrintComplaint("stats", fmt::format("{}: {}", arguments.place, json.error().message()));
       return kExitFailure;

@@ -28,12 +28,7 @@ bool TableOutput::NeedsCut(std::string_view user_key) {
     ++boundaries_;
     ++grandparent_;
   }
-  if (builder_ == nullptr) {
-    overlapped_bytes_ = 0;
-    boundaries_ = 0;
-    return false;
-  }
-  if (options_.table_bytes == 0 || !builder_->CanCutBefore(user_key)) {
+  if (builder_ == nullptr || options_.table_bytes == 0 || !builder_->CanCutBefore(user_key)) {
     return false;
   }
   const uint64_t bytes = builder_->EstimatedBytes();
@@ -60,6 +55,8 @@ void TableOutput::Add(std::string_view internal_key, std::string_view value) {
       options.expected_bytes = options_.table_bytes;
     }
     builder_ = std::make_unique<TableBuilder>(environment_.table, source_, options);
+    boundaries_ = 0;
+    overlapped_bytes_ = 0;
   }
   builder_->Add(internal_key, value);
 }
@@ -67,8 +64,6 @@ void TableOutput::Add(std::string_view internal_key, std::string_view value) {
 Task<Status> TableOutput::Cut() {
   Result<TableView> view = co_await builder_->Finish();
   builder_.reset();
-  overlapped_bytes_ = 0;
-  boundaries_ = 0;
   if (!view.ok()) {
     co_return view.error();
   }

@@ -139,9 +139,7 @@ class Version {
 
 template <typename Visit>
 void Version::ForEachTable(Visit visit) const {
-  for (uint32_t i = 0; i < kLevels; ++i) {
-    ForEachTableOf(i, visit);
-  }
+  ForEachSharedTable([&visit](const std::shared_ptr<const LiveTable>& table) { visit(*table); });
 }
 
 template <typename Visit>

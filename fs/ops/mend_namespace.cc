@@ -127,6 +127,16 @@ Task<Status> NamespaceMender::Write(WriteBatch& batch) {
   co_return co_await store_.Write(batch, Durability::kInterval);
 }
 
+Task<Result<std::string>> NamespaceMender::Finish(Status status, WriteBatch& batch, std::string done) {
+  if (status.ok()) {
+    status = co_await Write(batch);
+  }
+  if (!status.ok()) {
+    co_return status.error();
+  }
+  co_return done;
+}
+
 Task<Status> NamespaceMender::StageCounts(WriteBatch& batch, InodeNumber directory, int entries,
                                           int subdirectories) {
   Result<std::optional<Loaded>> loaded = co_await Load(directory);
@@ -146,11 +156,7 @@ Task<Status> NamespaceMender::StageCounts(WriteBatch& batch, InodeNumber directo
 Task<Result<std::string>> NamespaceMender::RemoveRecord(NamespaceProblem problem) {
   WriteBatch batch;
   batch.Delete(problem.key);
-  const Status written = co_await Write(batch);
-  if (!written.ok()) {
-    co_return written.error();
-  }
-  co_return std::string("removed");
+  co_return co_await Finish(OkStatus(), batch, "removed");
 }
 
 Task<Result<std::string>> NamespaceMender::RemoveChunks(NamespaceProblem problem) {
@@ -247,13 +253,7 @@ Task<Result<std::string>> NamespaceMender::MoveName(NamespaceProblem problem) {
       status = co_await StageCounts(batch, **to, 1, subdirectories);
     }
   }
-  if (status.ok()) {
-    status = co_await Write(batch);
-  }
-  if (!status.ok()) {
-    co_return status.error();
-  }
-  co_return fmt::format("moved to {}/{}", lost_and_found_path_, *name);
+  co_return co_await Finish(status, batch, fmt::format("moved to {}/{}", lost_and_found_path_, *name));
 }
 
 Task<Result<std::string>> NamespaceMender::SetNameTypes(NamespaceProblem problem) {
@@ -272,11 +272,7 @@ Task<Result<std::string>> NamespaceMender::SetNameTypes(NamespaceProblem problem
       batch.Put(NamespaceKey::Dirent(name.parent, name.name), value);
     }
   }
-  const Status written = co_await Write(batch);
-  if (!written.ok()) {
-    co_return written.error();
-  }
-  co_return std::string("the name follows the inode");
+  co_return co_await Finish(OkStatus(), batch, "the name follows the inode");
 }
 
 Task<Result<std::string>> NamespaceMender::Attach(InodeNumber inode) {
@@ -306,13 +302,7 @@ Task<Result<std::string>> NamespaceMender::Attach(InodeNumber inode) {
   batch.Put(NamespaceKey::Dirent(**to, *name), dirent);
   Stage(batch, **loaded);
   Status status = co_await StageCounts(batch, **to, 1, attached.is_directory() ? 1 : 0);
-  if (status.ok()) {
-    status = co_await Write(batch);
-  }
-  if (!status.ok()) {
-    co_return status.error();
-  }
-  co_return fmt::format("linked as {}/{}", lost_and_found_path_, *name);
+  co_return co_await Finish(status, batch, fmt::format("linked as {}/{}", lost_and_found_path_, *name));
 }
 
 Task<Result<std::string>> NamespaceMender::Detach(InodeNumber inode) {
@@ -338,11 +328,7 @@ Task<Result<std::string>> NamespaceMender::Release(InodeNumber inode) {
     AppendOrphanFile(orphan, (*loaded)->inode, (*loaded)->content);
     batch.Put(NamespaceKey::Orphan(inode), orphan);
   }
-  const Status written = co_await Write(batch);
-  if (!written.ok()) {
-    co_return written.error();
-  }
-  co_return std::string("removed: it had been deleted");
+  co_return co_await Finish(OkStatus(), batch, "removed: it had been deleted");
 }
 
 Task<Result<std::string>> NamespaceMender::SetInode(NamespaceProblem problem) {
@@ -369,11 +355,7 @@ Task<Result<std::string>> NamespaceMender::SetInode(NamespaceProblem problem) {
   }
   WriteBatch batch;
   Stage(batch, **loaded);
-  const Status written = co_await Write(batch);
-  if (!written.ok()) {
-    co_return written.error();
-  }
-  co_return std::string("corrected");
+  co_return co_await Finish(OkStatus(), batch, "corrected");
 }
 
 Task<Result<std::string>> NamespaceMender::SetCounter(NamespaceProblem problem) {
@@ -381,11 +363,7 @@ Task<Result<std::string>> NamespaceMender::SetCounter(NamespaceProblem problem) 
   AppendInodeCounter(value, InodeNumber(problem.first));
   WriteBatch batch;
   batch.Put(kInodeCounterKey, value);
-  const Status written = co_await Write(batch);
-  if (!written.ok()) {
-    co_return written.error();
-  }
-  co_return std::string("corrected");
+  co_return co_await Finish(OkStatus(), batch, "corrected");
 }
 
 }  // namespace varve

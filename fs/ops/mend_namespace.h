@@ -43,6 +43,8 @@ class NamespaceMender {
   Task<Result<std::optional<Loaded>>> Load(InodeNumber inode);
   static void Stage(WriteBatch& batch, const Loaded& loaded);
   Task<Status> Write(WriteBatch& batch);
+  // `done`, once the batch is written; nothing is written when `status`, of staging it, is an error.
+  Task<Result<std::string>> Finish(Status status, WriteBatch& batch, std::string done);
   // Adds to the directory's counts, where it has a record.
   Task<Status> StageCounts(WriteBatch& batch, InodeNumber directory, int entries, int subdirectories);
 

@@ -217,7 +217,6 @@ Status RunMix(const Workload& workload, const RunOptions& options, Engine& engin
             .phase = {.records = records},
             .ready = std::latch(options.threads + writers),
             .running = options.threads + writers};
-  const bool timed = options.duration_seconds > 0 && !workload.fills;
   const double users = static_cast<double>(options.threads) * options.depth;
   const uint64_t pause =
       options.rate_limit == 0
@@ -238,11 +237,13 @@ Status RunMix(const Workload& workload, const RunOptions& options, Engine& engin
     SpawnOn(lanes.writer(), RunUsers(crew, writer, {kWriter, 1, ~seed, writer_pause}));
   }
   crew.ready.wait();
-  // Nobody has begun: the time that users took to get ready is not taken from them.
-  for (const std::unique_ptr<LaneUsers>& lane : asking) {
-    lane->shared.end_nanos =
-        timed ? clock.MonotonicNanos() + static_cast<uint64_t>(options.duration_seconds * kNanosPerSecond)
-              : UINT64_MAX;
+  if (options.duration_seconds > 0 && !workload.fills) {
+    // From now on: the time that users took to get ready is not taken from them.
+    const uint64_t end_nanos =
+        clock.MonotonicNanos() + static_cast<uint64_t>(options.duration_seconds * kNanosPerSecond);
+    for (const std::unique_ptr<LaneUsers>& lane : asking) {
+      lane->shared.end_nanos = end_nanos;
+    }
   }
   meter.Begin();
   crew.go.count_down();
