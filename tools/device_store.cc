@@ -26,7 +26,7 @@ Result<std::unique_ptr<OpenedDevice>> OpenedDevice::Open(const std::string& path
   return opened;
 }
 
-Result<std::unique_ptr<Store>> OpenStoreOn(OpenedDevice& opened, Access access) {
+Result<std::unique_ptr<Store>> OpenStoreOn(OpenedDevice& opened, Access access, bool cut_damaged_log) {
   StoreEnvironment environment{.device = opened.device(),
                                .clock = opened.clock(),
                                .logger = opened.logger(),
@@ -34,6 +34,7 @@ Result<std::unique_ptr<Store>> OpenStoreOn(OpenedDevice& opened, Access access) 
                                .seed = opened.clock().MonotonicNanos()};
   StoreOptions options;
   options.read_only = access == Access::kRead;
+  options.cut_damaged_log = cut_damaged_log;
   options.block_cache_bytes = kToolCacheBytes;
   return opened.Run(OpenStore(environment, options));
 }

@@ -44,8 +44,8 @@ class OpenedDevice {
 };
 
 // The engine's store on an opened device, which must outlive it. Its background is the device's own reactor:
-// it works while Run() does. To be closed by the caller.
-Result<std::unique_ptr<Store>> OpenStoreOn(OpenedDevice& opened, Access access);
+// it works while Run() does. To be closed by the caller. `cut_damaged_log`: see StoreOptions.
+Result<std::unique_ptr<Store>> OpenStoreOn(OpenedDevice& opened, Access access, bool cut_damaged_log = false);
 
 class DeviceStore {
  public:

@@ -42,8 +42,12 @@ class Fsck {
     }
     opened_ = std::move(*opened);
     Status status = CheckBlocks();
-    if (status.ok() && StructureIsSound()) {
+    const bool cuts_log = options_.cut_log && OnlyLogIsBad();
+    if (status.ok() && (StructureIsSound() || cuts_log)) {
       status = MendSuperblock();
+    }
+    if (status.ok() && cuts_log) {
+      status = CutLog();
     }
     // What the engine cannot vouch for is not opened.
     if (status.ok() && StructureIsSound() && !options_.quick) {
@@ -74,6 +78,12 @@ class Fsck {
     return blocks_.complete && blocks_.problems == blocks_.superblock_problems + blocks_.table_problems;
   }
 
+  // Of the structure; tables may be damaged too.
+  bool OnlyLogIsBad() const {
+    return blocks_.log_problems != 0 && blocks_.complete &&
+           blocks_.problems == blocks_.superblock_problems + blocks_.table_problems + blocks_.log_problems;
+  }
+
   Status MendSuperblock() {
     if (blocks_.superblock_problems == 0) {
       return OkStatus();
@@ -89,6 +99,23 @@ class Fsck {
       left_ -= blocks_.superblock_problems;
     }
     return mended;
+  }
+
+  // The store goes back to what it was before the damage.
+  Status CutLog() {
+    const Result<std::unique_ptr<Store>> store = OpenStoreOn(*opened_, Access::kWrite, true);
+    if (!store.ok()) {
+      return store.error();
+    }
+    const Status closed = opened_->Run((*store)->Close());
+    if (closed.ok()) {
+      fmt::print("log: it ends before what was damaged; what was written after that is lost\n");
+      mended_ += blocks_.log_problems;
+      left_ -= blocks_.log_problems;
+      blocks_.problems -= blocks_.log_problems;
+      blocks_.log_problems = 0;
+    }
+    return closed;
   }
 
   // Opens the store for `work`, and closes it.
@@ -201,7 +228,12 @@ class Fsck {
   }
 
   void PrintAdvice() {
-    if (!StructureIsSound()) {
+    if (OnlyLogIsBad()) {
+      fmt::print(
+          "The log is damaged. varve fsck --repair --cut-log {} ends it before the damage: the store is then "
+          "as it was at that moment, and what was written later is lost. Copy the device first.\n",
+          options_.device);
+    } else if (!StructureIsSound()) {
       fmt::print("{}The store itself cannot be relied on: restore its files from another copy.\n",
                  options_.repair ? "Nothing was written: this cannot be mended without guessing. " : "");
     } else if (blocks_.table_problems != 0) {

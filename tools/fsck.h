@@ -9,6 +9,8 @@ struct FsckOptions {
   std::string device;
   // Mend what can be mended without guessing.
   bool repair = false;
+  // With repair: end the log before what is damaged in it. What was written later is lost.
+  bool cut_log = false;
   // Also whether reads find the newest version of every key.
   bool deep = false;
   // As at boot: only what is quick however large the store is.

@@ -47,7 +47,12 @@ void AddFsckCommand(CLI::App& app, int& exit_code) {
   command->add_option("DEVICE", arguments->options.device, "Block device or image file")->required();
   command->add_flag("--deep", arguments->options.deep,
                     "Also check that reads find the newest version of every key (reads everything twice)");
-  command->add_flag("--repair", arguments->options.repair, "Mend what can be mended without guessing");
+  CLI::Option* repair =
+      command->add_flag("--repair", arguments->options.repair, "Mend what can be mended without guessing");
+  command
+      ->add_flag("--cut-log", arguments->options.cut_log,
+                 "End a damaged log before the damage; what was written later is lost")
+      ->needs(repair);
   command->add_flag("-y", arguments->yes, "As --repair, for fsck(8)");
   command->add_flag("-n", arguments->without_changes, "Change nothing (as without --repair), for fsck(8)");
   command->add_flag("-a,-p", arguments->automatic,

@@ -120,10 +120,8 @@ class Checker final : private TableVerifierObserver {
     while (true) {
       const Result<std::optional<WalGroup>> group = co_await reader.Next();
       if (!group.ok()) {
-        if (!group.Is(ErrorCode::kCorruption)) {
-          co_return group.error();
-        }
         Report(fmt::format("log: {}", group.error().message()));
+        ++summary_.log_problems;
         co_return OkStatus();
       }
       if (!group.value().has_value()) {

@@ -41,6 +41,8 @@ struct CheckSummary {
   uint64_t superblock_problems = 0;
   // Of these, such that something in tables cannot be read, though it is known what and where.
   uint64_t table_problems = 0;
+  // Of these, such that the log ends too early: StoreOptions::cut_damaged_log opens the store nonetheless.
+  uint64_t log_problems = 0;
   uint64_t manifest_edits = 0;
   uint64_t tables = 0;
   uint64_t table_bytes = 0;

@@ -1,6 +1,8 @@
 // Opening: superblock, manifest, log replay into memtables, a new recovery epoch, then work. No table is
 // read.
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -89,6 +91,7 @@ Task<Result<StoreImpl::Recovered>> StoreImpl::ReplayLog(const Version& version) 
   options.segments = version.wal_segments();
   options.log_start = counters.log_start;
   options.tables_sequence = counters.last_sequence;
+  options.end_at_damage = options_.cut_damaged_log;
   WalReader reader(environment_.device, std::move(options));
   while (true) {
     const Result<std::optional<WalGroup>> group = co_await reader.Next();
@@ -104,6 +107,11 @@ Task<Result<StoreImpl::Recovered>> StoreImpl::ReplayLog(const Version& version) 
     }
   }
   recovered.end = reader.end();
+  if (!recovered.end.damage.empty()) {
+    environment_.logger.Log(
+        LogLevel::kWarning,
+        fmt::format("the log is cut: {}; what was written after that is lost", recovered.end.damage));
+  }
   co_return recovered;
 }
 

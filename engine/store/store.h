@@ -126,6 +126,9 @@ struct Techniques {
 
 struct StoreOptions {
   bool read_only = false;
+  // A log that is damaged ends before the damage, instead of refusing to be opened: the store is as it was
+  // then, and what was written later is lost. For repair.
+  bool cut_damaged_log = false;
   size_t memtable_bytes = 64 * kMiB;
   size_t block_cache_bytes = 256 * kMiB;
   uint64_t commit_interval_nanos = 1'000'000'000;

@@ -38,6 +38,10 @@ Task<Result<std::optional<WalGroup>>> WalReader::Next() {
     co_return std::optional<WalGroup>();
   }
   Result<std::optional<WalGroup>> found = co_await Find();
+  if (!found.ok() && options_.end_at_damage) {
+    end_.damage = found.error().message();
+    found = std::optional<WalGroup>();
+  }
   if (!found.ok()) {
     failure_ = found.error();
   } else if (!found.value()) {
@@ -190,9 +194,14 @@ Task<Result<std::optional<std::string_view>>> WalReader::Load(Place place, uint6
       window_ = AlignedBuffer(kWindowBytes);
     }
     window_bytes_ = 0;
-    const uint64_t wanted = std::min(kWindowBytes, extent.bytes() - place.position);
-    const std::span<std::byte> into = window_.span().first(wanted);
-    Status status = co_await device_.Read(extent.offset() + place.position, into, options_.purpose);
+    uint64_t wanted = std::min(kWindowBytes, extent.bytes() - place.position);
+    const DeviceOffset from = extent.offset() + place.position;
+    Status status = co_await device_.Read(from, window_.span().first(wanted), options_.purpose);
+    if (!status.ok() && options_.end_at_damage) {
+      // Groups before a place that cannot be read are not lost with it.
+      wanted = RoundUp(bytes, sector_bytes_);
+      status = co_await device_.Read(from, window_.span().first(wanted), options_.purpose);
+    }
     if (!status.ok()) {
       co_return status.error();
     }

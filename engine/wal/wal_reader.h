@@ -3,11 +3,13 @@
 // Groups are dense in LSN. Where the next one is missing or bad the log ends, unless something proves that it
 // was durable: a later group of its epoch that knew a flushed LSN at or above it, or a later epoch. Then it
 // is damage, and kCorruption. Groups of an older epoch at or above the first LSN of a newer one are remnants:
-// never yielded. An I/O error is an error, never the end.
+// never yielded. An I/O error is an error, never the end. (All but where WalReaderOptions::end_at_damage
+// says.)
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -31,6 +33,9 @@ struct WalReaderOptions {
   Lsn log_start;
   // Everything up to here is in tables: the log must not begin later than just above it.
   SequenceNumber tables_sequence;
+  // The log ends before the first group that is damaged or cannot be read, instead of giving an error: what
+  // was written after it is lost.
+  bool end_at_damage = false;
   IoPurpose purpose = IoPurpose::kRecovery;
 };
 
@@ -49,6 +54,8 @@ struct WalEnd {
   SequenceNumber last_sequence;
   // One for each segment, for WalWriterOptions.
   std::vector<WalClosedSegment> segments;
+  // With end_at_damage: the error that ended it. Empty where the log ends by itself.
+  std::string damage;
 };
 
 // Writes nothing. One coroutine at a time.

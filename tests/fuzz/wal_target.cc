@@ -107,6 +107,8 @@ void RunWal(std::string_view input) {
   for (const WalSegment& segment : options.segments) {
     device.Poke(segment.extent.offset().value, reader.Bytes(std::min<size_t>(piece, segment.extent.bytes())));
   }
+  machine.Run(ReadWhole(device, options));
+  options.end_at_damage = true;
   machine.Run(ReadWhole(device, std::move(options)));
 }
 

@@ -75,6 +75,12 @@ void MemoryDevice::FailFlush(uint64_t later) {
   flush_fault_ = {.left = later};
 }
 
+void MemoryDevice::MakeUnreadable(uint64_t offset, uint64_t bytes) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  unreadable_offset_ = offset;
+  unreadable_bytes_ = bytes;
+}
+
 void MemoryDevice::DieAtWrite(uint64_t later) {
   const std::lock_guard<std::mutex> lock(mutex_);
   write_fault_ = {.left = later, .stays = true};
@@ -83,6 +89,7 @@ void MemoryDevice::DieAtWrite(uint64_t later) {
 void MemoryDevice::Heal() {
   const std::lock_guard<std::mutex> lock(mutex_);
   read_fault_ = {};
+  unreadable_bytes_ = 0;
   write_fault_ = {};
   flush_fault_ = {};
   ForgetFailedFlush();
@@ -113,7 +120,9 @@ Task<Status> MemoryDevice::DoRead(DeviceOffset offset, std::span<std::byte> into
     co_await Executor::Current().Yield();
   }
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (Fires(read_fault_)) {
+  const bool unreadable = offset.value < unreadable_offset_ + unreadable_bytes_ &&
+                          unreadable_offset_ < offset.value + into.size();
+  if (unreadable || Fires(read_fault_)) {
     co_return Failed("read", offset.value);
   }
   current_.Read(offset.value, into);

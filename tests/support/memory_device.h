@@ -52,6 +52,8 @@ class MemoryDevice final : public BlockDevice {
   void FailRead(uint64_t later = 0);
   void FailWrite(uint64_t later = 0);
   void FailFlush(uint64_t later = 0);
+  // Reads that touch these bytes fail with kDeviceError, each time.
+  void MakeUnreadable(uint64_t offset, uint64_t bytes);
   // From that write on, every write, flush and discard fails: a device that died.
   void DieAtWrite(uint64_t later = 0);
   // No fault is pending any more, and a dead device lives again.
@@ -79,6 +81,8 @@ class MemoryDevice final : public BlockDevice {
   Contents current_;
   Contents durable_;
   Fault read_fault_;
+  uint64_t unreadable_offset_ = 0;
+  uint64_t unreadable_bytes_ = 0;
   Fault write_fault_;
   Fault flush_fault_;
 };

@@ -73,6 +73,10 @@ class FsckTest : public ::testing::Test {
     file.seekp(static_cast<std::streamoff>(offset));
     file << "damage";
   }
+  std::string Content() {
+    std::ifstream file(image_.path(), std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  }
   int Fsck(bool repair, bool quick = false) {
     return RunFsck({.device = image_.path(), .repair = repair, .deep = false, .quick = quick});
   }
@@ -135,13 +139,34 @@ TEST_F(FsckTest, NamesAreNotMendedWhileABlockIsDamaged) {
 TEST_F(FsckTest, NothingIsWrittenWhereTheManifestIsDamaged) {
   Damage(AtRest().superblock.manifest.extents.front().offset().value + 40);
   Damage(kFirstSuperblockOffset + 100);
-  const auto content = [this] {
-    std::ifstream file(image_.path(), std::ios::binary);
-    return std::string(std::istreambuf_iterator<char>(file), {});
-  };
-  const std::string before = content();
+  const std::string before = Content();
   EXPECT_EQ(Fsck(true), kFsckDamaged);
-  EXPECT_EQ(content(), before);
+  EXPECT_EQ(Content(), before);
+}
+
+TEST_F(FsckTest, ADamagedLogIsCutOnlyWhenThatIsAskedFor) {
+  std::string crashed;
+  WithFiles([&](DeviceStore& opened) {
+    for (const char* path : {"four", "five", "six"}) {
+      StringSource source("text");
+      EXPECT_TRUE(opened.Run(WriteWhole(opened.fs(), path, source, WriteWholeOptions())).ok());
+      EXPECT_TRUE(opened.Run(opened.fs().Sync()).ok());
+    }
+    crashed = Content();
+  });
+  std::ofstream(image_.path(), std::ios::binary) << crashed;
+  const uint64_t segment = AtRest().manifest.version.wal_segments().back().extent.offset().value;
+  // What comes behind the segment's header is the first group.
+  const size_t group = crashed.find_first_not_of('\0', segment + 512);
+  Damage(group + 20);
+  const std::string damaged = Content();
+  EXPECT_EQ(Fsck(false), kFsckDamaged);
+  EXPECT_EQ(Fsck(true), kFsckDamaged);
+  EXPECT_EQ(Content(), damaged);
+  EXPECT_EQ(RunFsck({.device = image_.path(), .repair = true, .cut_log = true}), kFsckCorrected);
+  EXPECT_EQ(Fsck(false), kFsckClean);
+  EXPECT_EQ(Read("three"), std::string(30'000, 'r'));
+  WithFiles([](DeviceStore& opened) { EXPECT_FALSE(opened.Run(StatPath(opened.fs(), "six")).ok()); });
 }
 
 TEST_F(FsckTest, WhatIsNoStoreCannotBeChecked) {

@@ -187,6 +187,33 @@ TEST(CheckStore, SeesAHoleInTheLogBelowADurableGroup) {
   EXPECT_THAT(problems.found, Contains(HasSubstr("log")));
 }
 
+TEST(CheckStore, ALogThatIsCutEndsBeforeTheDamageAndTheStoreGoesOn) {
+  StoreHarness h;
+  ASSERT_TRUE(h.Open(SmallStoreOptions()).ok());
+  for (const char* key : {"a", "b", "c"}) {
+    ASSERT_TRUE(h.Put(key, key, Durability::kDurable).ok());
+  }
+  h.Crash();
+  const uint64_t segment = AtRest(h).manifest.version.wal_segments().front().extent.offset().value;
+  h.device().Corrupt(segment + 2 * h.device().sector_bytes() + 20, 1);
+  StoreOptions options = SmallStoreOptions();
+  EXPECT_TRUE(h.Open(options).Is(ErrorCode::kCorruption));
+  options.cut_damaged_log = true;
+  ASSERT_TRUE(h.Open(options).ok());
+  EXPECT_EQ(h.Get("a"), "a");
+  EXPECT_EQ(h.Get("b"), std::nullopt);
+  EXPECT_EQ(h.Get("c"), std::nullopt);
+  ASSERT_TRUE(h.Put("d", "d", Durability::kDurable).ok());
+  h.Crash();
+  // What lay behind the damage stays lost.
+  ASSERT_TRUE(h.Open(SmallStoreOptions()).ok());
+  EXPECT_EQ(h.Scan(), (State{{"a", "a"}, {"d", "d"}}));
+  ASSERT_TRUE(h.Close().ok());
+  Problems problems;
+  Check(h, problems);
+  EXPECT_THAT(problems.found, IsEmpty());
+}
+
 TEST(CheckStore, ADeviceWithoutAStoreIsNotFound) {
   StoreHarness h;
   MemoryDevice empty(64 * kMiB, 4096);

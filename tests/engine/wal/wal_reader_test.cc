@@ -130,6 +130,30 @@ TEST_P(WalReaderTest, AGapIsDamageEvenWhenOnlyAGroupInTheNextSegmentProvesIt) {
   EXPECT_EQ(seen.groups.size(), groups_before);
 }
 
+TEST_P(WalReaderTest, DamageEndsTheLogWhereThatIsAskedFor) {
+  MemoryDevice device(DeviceOptions(GetParam()));
+  TestSegmentSource source;
+  WriteGroups(device, source, FirstEpoch(), 5, true);
+  WalReaderOptions options;
+  options.segments = source.segments;
+  options.end_at_damage = true;
+  EXPECT_TRUE(executor.Run(ReadLog(device, options)).end.damage.empty());
+  const uint64_t third = OffsetOf(source.segments[0], 3 * GetParam());
+  // What cannot be read takes nothing along that lies before it.
+  device.MakeUnreadable(third, 1);
+  const SeenLog unreadable = executor.Run(ReadLog(device, options));
+  device.Heal();
+  device.Corrupt(third, 1);
+  const SeenLog damaged = executor.Run(ReadLog(device, options));
+  for (const SeenLog& seen : {unreadable, damaged}) {
+    ASSERT_TRUE(seen.status.ok()) << seen.status.ToString();
+    EXPECT_EQ(seen.groups.size(), 2u);
+    EXPECT_EQ(seen.end.next_lsn, Lsn(3));
+    EXPECT_EQ(seen.end.last_sequence, SequenceNumber(2));
+    EXPECT_FALSE(seen.end.damage.empty());
+  }
+}
+
 TEST_P(WalReaderTest, RemnantsOfAnOlderEpochAreNeverReplayed) {
   MemoryDevice device(DeviceOptions(GetParam()));
   TestSegmentSource source;
