@@ -133,6 +133,12 @@ Task<ModelPtr> FsClient::DrawNode() {
 
 void FsClient::Conclude(std::string what, const Status& got, const Apply& apply) {
   world_.trace.Add("client {}: {}: {}", number_, what, got.ToString());
+  if (fills_device && got.Is(ErrorCode::kNoSpace)) {
+    // Nothing was done.
+    ++world_.figures.refused;
+    oracle_.Acknowledged(number_, TreeDigest(*root_));
+    return;
+  }
   const ModelFs::Outcome expected = apply();
   const uint64_t digest = TreeDigest(*root_);
   if (IsFault(got)) {
@@ -161,6 +167,10 @@ bool FsClient::ReadDone(std::string_view what, const Status& got) {
 }
 
 Task<void> FsClient::RunOne() {
+  if (fills_device && random_.OneIn(2)) {
+    co_await Write();
+    co_return;
+  }
   const uint64_t dice = random_.Below(40);
   if (dice < 7) {
     co_await Make(S_IFREG);
@@ -247,6 +257,9 @@ Task<void> FsClient::Remove() {
     removed = co_await fs_->RemoveDirectory(spot.directory->inode, spot.name);
   } else {
     removed = co_await fs_->Unlink(spot.directory->inode, spot.name);
+  }
+  if (removed.Is(ErrorCode::kNoSpace)) {
+    world_.trace.Fail("client {}: there is no space left to remove {}", number_, spot.name);
   }
   Conclude(fmt::format("{} {}", as_directory ? "rmdir" : "unlink", spot.name), removed,
            [&] { return ModelFs::Remove(spot.directory, spot.name, as_directory, Now()); });

@@ -28,6 +28,9 @@ class FsClient {
   // Until so many operations are done, or a fault leaves one of them unknown.
   Task<void> Run(FileSystem& fs, uint64_t operations);
 
+  // Writes are large, and may be refused.
+  bool fills_device = false;
+
  private:
   struct Spot {
     ModelPtr directory;

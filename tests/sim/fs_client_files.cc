@@ -16,9 +16,10 @@ uint64_t FsClient::DrawOffset() {
 
 std::string FsClient::DrawBytes() {
   const uint64_t kind = random_.Below(200);
-  const uint64_t length = kind == 0   ? 300'000
-                          : kind < 40 ? 1 + random_.Below(30'000)
-                                      : 1 + random_.Below(900);
+  const uint64_t length = fills_device && kind < 100 ? 100'000 + random_.Below(800'000)
+                          : kind == 0                ? 300'000
+                          : kind < 40                ? 1 + random_.Below(30'000)
+                                                     : 1 + random_.Below(900);
   std::string bytes = fmt::format("{}.{}.", number_, ++values_);
   bytes.append(length, static_cast<char>('a' + random_.Below(26)));
   return bytes;

@@ -35,7 +35,8 @@ class FailOnProblem final : public NamespaceCheckSink {
 class FsRun {
  public:
   explicit FsRun(uint64_t seed)
-      : world_(seed, 96 * kMiB, seed % 3 == 0 ? 4096 : 512),
+      : full_device_(Prng(seed ^ 0xf11ed).OneIn(60)),
+        world_(seed, full_device_ ? kDeviceBytesSmall : kDeviceBytes, seed % 3 == 0 ? 4096 : 512),
         random_(world_.random),
         trace_(world_.trace),
         device_(world_.device),
@@ -50,12 +51,13 @@ class FsRun {
     options_.commit_interval_nanos = uint64_t{1'000} << random_.Below(30);
     for (size_t i = 0; i < count_; ++i) {
       clients_.push_back(std::make_unique<FsClient>(i, world_, oracle_));
+      clients_.back()->fills_device = full_device_;
     }
   }
 
   Outcome Run() {
     Format();
-    const uint64_t rounds = 1 + random_.Below(6);
+    const uint64_t rounds = full_device_ ? 2 : 1 + random_.Below(6);
     for (uint64_t round = 0; round < rounds && !world_.failed(); ++round) {
       RunRound(round, round + 1 == rounds);
     }
@@ -70,6 +72,9 @@ class FsRun {
   }
 
  private:
+  static constexpr uint64_t kDeviceBytes = 96 * kMiB;
+  static constexpr uint64_t kDeviceBytesSmall = 64 * kMiB;
+
   void Format() {
     FormatStoreOptions format;
     format.uuid = MakeUuid(world_.seed, 2);
@@ -95,6 +100,13 @@ class FsRun {
   void RunRound(uint64_t round, bool last) {
     plan_ = DrawFaults(random_, last && round > 0);
     trace_.Add("round {}: {}", round, Describe(plan_));
+    if (full_device_) {
+      // Long enough to fill it.
+      plan_.operations += 1'000 / count_;
+      if (round == 0) {
+        plan_.device.power_off_after.reset();
+      }
+    }
     device_.Plan(plan_.device);
     if (Mount()) {
       if (AdoptSurvivors()) {
@@ -250,6 +262,7 @@ class FsRun {
     }
   }
 
+  const bool full_device_;
   World world_;
   Prng& random_;
   Trace& trace_;
