@@ -17,7 +17,7 @@ fio_load() {
     --output=/dev/null) >/dev/null 2>&1
 }
 fsx_load() {
-  fsx -N 100000000 "$mount_point/fsx.file" >/dev/null 2>&1
+  fsx -f "$(dirname "$0")/fsx.toml" -P "$folder" "$mount_point/fsx.file" >/dev/null 2>&1
 }
 shell_load() {
   set +e

@@ -18,6 +18,13 @@ folder=$(mktemp -d "${VARVE_TEST_FOLDER:-/var/tmp}/varve-mount.XXXXXX")
 mount_point=$folder/mnt
 mkdir "$mount_point"
 loops=()
+# Set where the build has sanitizers. What they find in a daemon, which nobody listens to, comes into files.
+instrumented=${VARVE_INSTRUMENTED:-}
+if [ -n "$instrumented" ]; then
+  export ASAN_OPTIONS=${ASAN_OPTIONS:-}:log_path=$folder/sanitizer
+  export UBSAN_OPTIONS=${UBSAN_OPTIONS:-}:log_path=$folder/sanitizer
+  export TSAN_OPTIONS=${TSAN_OPTIONS:-}:log_path=$folder/sanitizer
+fi
 # What a test mounted beside the store, and control groups that it made.
 also_mounted=()
 control_groups=()
@@ -42,6 +49,10 @@ clean_up() {
   for place in "${also_mounted[@]}"; do
     umount "$place" 2>/dev/null || umount -l "$place"
   done
+  if compgen -G "$folder/sanitizer.*" >/dev/null; then
+    cat "$folder"/sanitizer.* >&2
+    status=1
+  fi
   for group in "${control_groups[@]}"; do
     # Its last process may still be ending.
     rmdir "$group" 2>/dev/null || { sleep 1; rmdir "$group"; }
