@@ -25,12 +25,15 @@ struct HarnessOptions {
   uint32_t sector_bytes = 512;
   // Operations of the device end later, so that background work and calls interleave.
   bool device_yields = true;
+  // Hears of every Version; may be nullptr.
+  InstallObserver* installs = nullptr;
 };
 
 class StoreHarness {
  public:
   explicit StoreHarness(HarnessOptions options = {})
-      : executor_(clock_, [this](uint64_t due) { clock_.AdvanceTo(due); }),
+      : installs_(options.installs),
+        executor_(clock_, [this](uint64_t due) { clock_.AdvanceTo(due); }),
         device_(MemoryDeviceOptions{.size_bytes = options.device_bytes,
                                     .sector_bytes = options.sector_bytes,
                                     .yields = options.device_yields,
@@ -48,7 +51,7 @@ class StoreHarness {
   }
 
   Status Open(const StoreOptions& options, uint64_t seed = 1) {
-    StoreEnvironment environment{device_, clock_, logger_, {&executor_}, seed};
+    StoreEnvironment environment{device_, clock_, logger_, {&executor_}, seed, installs_};
     Result<std::unique_ptr<Store>> opened = executor_.Run(OpenStore(std::move(environment), options));
     if (opened.ok()) {
       store_ = std::move(*opened);
@@ -140,6 +143,7 @@ class StoreHarness {
     return std::string(found.value()->bytes());
   }
 
+  InstallObserver* const installs_;
   NullLogger logger_;
   ManualClock clock_;
   LocalExecutor executor_;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "engine/store/check_store.h"
+#include "engine/version/version_set.h"
 #include "tests/engine/store/store_harness.h"
 
 namespace varve::testing {
@@ -228,6 +229,62 @@ TEST(Store, EveryBlockWrittenVerifies) {
   const Result<CheckSummary> closed = h.Run(CheckStore(h.device(), CheckDepth::kOrder, problems));
   ASSERT_TRUE(closed.ok()) << closed.ToString();
   EXPECT_GE(closed->entries, 3000U);
+}
+
+// How many writes the device had when an edit first let go of a segment of the log.
+class ReleaseWatch final : public InstallObserver {
+ public:
+  void OnInstalled(const std::shared_ptr<const Version>& /*version*/, const VersionEdit& edit) override {
+    if (!edit.released_wal_segments.empty() && writes == 0) {
+      writes = WritesTo(*device);
+    }
+  }
+  static uint64_t WritesTo(const MemoryDevice& device) {
+    uint64_t writes = 0;
+    for (const IoCounters::OfPurpose& of : device.counters().by_purpose) {
+      writes += of.writes.load();
+    }
+    return writes;
+  }
+
+  const MemoryDevice* device = nullptr;
+  uint64_t writes = 0;
+};
+
+// More than a segment of the log; ends early when a write fails.
+void WriteMoreThanASegment(StoreHarness& h) {
+  StoreOptions options = SmallStoreOptions();
+  options.memtable_bytes = kMiB;
+  options.level0_tables_trigger = 1000;
+  ASSERT_TRUE(h.Open(options).ok());
+  for (int i = 0; i < 60 && h.Put("key" + std::to_string(i), std::string(256 * kKiB, 'v')).ok(); ++i) {
+  }
+}
+
+TEST(Store, ALogSegmentKeepsItsSpaceUntilTheEditThatFreesItIsDurable) {
+  const auto options = [](ReleaseWatch& watch) {
+    return HarnessOptions{.device_bytes = 512 * kMiB, .installs = &watch};
+  };
+  ReleaseWatch watch;
+  uint64_t before = 0;
+  {
+    StoreHarness h(options(watch));
+    watch.device = &h.device();
+    before = ReleaseWatch::WritesTo(h.device());
+    WriteMoreThanASegment(h);
+    ASSERT_GT(watch.writes, before);
+  }
+  // The same again, but that edit's record cannot be written.
+  ReleaseWatch none;
+  StoreHarness h(options(none));
+  none.device = &h.device();
+  h.device().FailWrite(watch.writes - before - 1);
+  WriteMoreThanASegment(h);
+  EXPECT_FALSE(h.store().read_only_reason().empty());
+  EXPECT_EQ(none.writes, 0U);
+  const std::string json = h.store().StatisticsJson();
+  EXPECT_NE(json.find("\"released_bytes\":0,"), std::string::npos) << json;
+  EXPECT_EQ(h.device().counters().discards.load(), 0U);
 }
 
 TEST(Store, StatisticsAreOneJsonObjectWithEveryPart) {
