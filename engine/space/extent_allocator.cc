@@ -35,8 +35,11 @@ void SpaceReservation::GiveBack() {
   }
 }
 
-ExtentAllocator::ExtentAllocator(const Layout& layout, uint64_t internal_share_bytes)
-    : layout_(layout), internal_share_units_(CeilDiv(internal_share_bytes, kExtentUnitBytes)) {
+ExtentAllocator::ExtentAllocator(const Layout& layout, uint64_t internal_share_bytes,
+                                 uint64_t merge_share_bytes)
+    : layout_(layout),
+      internal_share_units_(CeilDiv(internal_share_bytes, kExtentUnitBytes)),
+      merge_share_units_(CeilDiv(merge_share_bytes, kExtentUnitBytes)) {
   free_.Insert({layout.first_unit(), layout.end_unit() - layout.first_unit()});
 }
 
@@ -58,7 +61,10 @@ Status ExtentAllocator::MarkUsed(std::span<const Extent> extents, std::string_vi
 }
 
 uint64_t ExtentAllocator::AvailableUnits(SpaceClass space_class) const {
-  const uint64_t kept = reserved_units_ + (space_class == SpaceClass::kUser ? internal_share_units_ : 0);
+  const uint64_t share = space_class == SpaceClass::kUser      ? internal_share_units_
+                         : space_class == SpaceClass::kFreeing ? merge_share_units_
+                                                               : 0;
+  const uint64_t kept = reserved_units_ + share;
   return free_.units() > kept ? free_.units() - kept : 0;
 }
 

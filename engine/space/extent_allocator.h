@@ -22,7 +22,8 @@ namespace varve {
 
 enum class SpaceClass : uint8_t {
   kUser,      // may not touch the internal share
-  kInternal,  // compaction, manifest, what frees space
+  kFreeing,   // what users do to free space: may touch all of it but what merges need
+  kInternal,  // merges, manifest, log
 };
 
 // How much of the device is kept for kInternal: what the largest plan, a manifest roll and a WAL segment need
@@ -68,7 +69,9 @@ struct SpaceNumbers {
 // Any thread; each call holds one mutex briefly, and none waits. Must outlive its reservations.
 class ExtentAllocator {
  public:
-  ExtentAllocator(const Layout& layout, uint64_t internal_share_bytes);
+  // `merge_share_bytes`: the part of the internal share that only kInternal may touch. If deletes could use
+  // that up, no merge would be left to do what they ask for.
+  ExtentAllocator(const Layout& layout, uint64_t internal_share_bytes, uint64_t merge_share_bytes = 0);
 
   // For open and fsck: `extents` belong to a live structure that `owner` describes. Error kCorruption, with
   // nothing marked, when they lie outside the device or overlap each other or what is already used.
@@ -105,6 +108,7 @@ class ExtentAllocator {
 
   const Layout layout_;
   const uint64_t internal_share_units_;
+  const uint64_t merge_share_units_;
   mutable std::mutex mutex_;  // everything below; a leaf: nothing is called while it is held
   ExtentSet free_;
   ExtentSet released_;

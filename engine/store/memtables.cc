@@ -110,7 +110,7 @@ bool Memtables::ReserveLocked(const WriteBatch& batch, bool& stepped) {
     Result<SpaceReservation> more =
         allocator_.Reserve(needed + extra - active.promised_bytes, SpaceClass::kUser);
     if (!more.ok() && extra == 0 && batch.frees_space()) {
-      more = allocator_.Reserve(needed - active.promised_bytes, SpaceClass::kInternal);
+      more = allocator_.Reserve(needed - active.promised_bytes, SpaceClass::kFreeing);
     }
     if (more.ok()) {
       active.promised_bytes += more->bytes_left();

@@ -48,7 +48,8 @@ Task<Status> StoreImpl::OpenParts() {
     co_return layout.error();
   }
   shape_ = ShapeOf(*layout, options_, superblock->parameters.data_block_bytes);
-  allocator_ = std::make_unique<ExtentAllocator>(*layout, shape_.internal_share_bytes);
+  allocator_ =
+      std::make_unique<ExtentAllocator>(*layout, shape_.internal_share_bytes, shape_.merge_share_bytes);
   tables_.emplace(TableEnvironment{environment_.device, cache_, superblock->uuid});
 
   const VersionSetEnvironment version_environment{.device = environment_.device,

@@ -32,6 +32,9 @@ std::optional<CompactionPlan> PlanOfOldest(const Version& version, const TreeCon
   }
   plan.grandparents = version.tree(2).Overlapping(plan.hull);
   plan.grandparent_bytes_max = config.table_bytes * config.grandparent_tables_max;
+  if (MovesAsItIs(plan)) {
+    plan.kind = MergeKind::kTrivialMove;
+  }
   if (!state.busy.CanRun(plan)) {
     return std::nullopt;
   }

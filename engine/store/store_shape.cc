@@ -16,16 +16,22 @@ constexpr uint64_t kLevel1PerDevice = 16;
 constexpr uint64_t kSmallest = 128 * kKiB;
 // Of the level below, as tables: bounds what one table's merge reads and writes.
 constexpr uint32_t kGrandparentTablesMax = 8;
-// A merge of a table with that many below it, one more on each side, and what index and padding add; twice,
-// because the log, the manifest and the deletes of users take from the same share while they wait for that
-// merge.
-constexpr uint32_t kReservedTables = 2 * (kGrandparentTablesMax + 2);
+// What index, filters and padding add to the records of a merge.
+constexpr uint64_t kOverheadPercent = 110;
 // Lazy deletion (BlockDB, section 4.5): long runs to discard, few calls.
 constexpr uint64_t kReclaimBatch = 128 * kMiB;
 constexpr uint64_t kReclaimBatchesPerDevice = 64;
 // What a roll of the manifest takes beside the old one.
 constexpr uint64_t kManifestRollBytes = 1 * kMiB;
 constexpr double kBitsPerKey = 10;
+
+// What the largest merge writes: a table with as many below it as may be, and one more on each side; or a
+// table of level 0, which is a memtable, with all of level 1.
+uint64_t LargestMergeBytes(const StoreShape& shape) {
+  const uint64_t of_tables = (kGrandparentTablesMax + 2) * shape.tree.table_bytes;
+  const uint64_t of_level0 = shape.memtable_bytes + shape.tree.level1_bytes;
+  return std::max(of_tables, of_level0) * kOverheadPercent / 100;
+}
 
 }  // namespace
 
@@ -50,9 +56,11 @@ StoreShape ShapeOf(const Layout& layout, const StoreOptions& options, uint32_t b
   // smaller. What a close or a wish for space writes out is smaller by far.
   shape.tree.level0_full_table_bytes = shape.memtable_bytes / 2;
   shape.tree.grandparent_tables_max = kGrandparentTablesMax;
-  const uint64_t largest_merge = kReservedTables * shape.tree.table_bytes;
-  // The log has taken its segments before users write (log_segments.h).
-  shape.internal_share_bytes = InternalShareBytes(layout, largest_merge + kManifestRollBytes);
+  // Deletes get as much again as the merges that they wait for. The log has taken its segments before users
+  // write (log_segments.h).
+  const uint64_t for_merges = LargestMergeBytes(shape) + kManifestRollBytes;
+  shape.internal_share_bytes = InternalShareBytes(layout, 2 * for_merges);
+  shape.merge_share_bytes = std::min(for_merges, shape.internal_share_bytes / 2);
   shape.reclaim_batch_bytes = std::min(kReclaimBatch, usable / kReclaimBatchesPerDevice);
   shape.block_bytes = block_bytes;
   return shape;

@@ -16,8 +16,10 @@ struct StoreShape final : public TableShape {
   // Beside the one that takes writes: memory is bounded by (1 + this) × memtable_bytes.
   size_t immutable_memtables_max = 2;
   uint64_t wal_segment_bytes = 0;
-  // Kept from users: the largest merge and a manifest roll.
+  // Kept from users: room for their deletes, the largest merge and a manifest roll; and of that, what deletes
+  // must leave.
   uint64_t internal_share_bytes = 0;
+  uint64_t merge_share_bytes = 0;
   // Released space is discarded and made free when so much has gathered, or when space is short.
   uint64_t reclaim_batch_bytes = 0;
   TreeConfig tree;

@@ -50,16 +50,7 @@ std::optional<CompactionPlan> Complete(const Version& version, const TreeConfig&
   if (output + 1 < kLevels) {
     plan.grandparents = version.tree(output + 1).Overlapping(plan.hull);
   }
-  uint64_t grandparent_bytes = 0;
-  for (const std::shared_ptr<const LiveTable>& grandparent : plan.grandparents) {
-    grandparent_bytes += grandparent->valid_bytes();
-  }
-  // A table over too much of the level after next (thousands of tombstones are small and wide) is rewritten
-  // instead, cut where the merges that come next stay small: moved as it is, its own merge might find no
-  // space any more.
-  const bool moves =
-      plan.inputs.size() == 1 && plan.children.empty() && grandparent_bytes <= plan.grandparent_bytes_max;
-  plan.kind = moves ? MergeKind::kTrivialMove : MergeKind::kTableMerge;
+  plan.kind = MovesAsItIs(plan) ? MergeKind::kTrivialMove : MergeKind::kTableMerge;
   if (!busy.CanRun(plan)) {
     return std::nullopt;
   }
@@ -178,6 +169,14 @@ double ScoreOf(const Version& version, const TreeConfig& config, uint32_t level,
 }
 
 }  // namespace
+
+bool MovesAsItIs(const CompactionPlan& plan) {
+  uint64_t grandparent_bytes = 0;
+  for (const std::shared_ptr<const LiveTable>& grandparent : plan.grandparents) {
+    grandparent_bytes += grandparent->valid_bytes();
+  }
+  return plan.inputs.size() == 1 && plan.children.empty() && grandparent_bytes <= plan.grandparent_bytes_max;
+}
 
 void TreePickerState::Started(const CompactionPlan& plan) {
   busy.Add(plan);

@@ -53,6 +53,11 @@ double LevelScore(const Version& version, const TreeConfig& config, uint32_t lev
 // Bytes that have to be merged before every score is below 1: what back-pressure on writers goes by.
 uint64_t CompactionDebtBytes(const Version& version, const TreeConfig& config);
 
+// Whether a plan of one input without children is a move: a table over too much of the level after next
+// (thousands of tombstones are small and wide) is rewritten instead, cut where the merges that come next stay
+// small. Moved as it is, its own merge might find no space any more.
+bool MovesAsItIs(const CompactionPlan& plan);
+
 std::optional<CompactionPlan> PickTreeCompaction(const Version& version, const TreeConfig& config,
                                                  const TreePickerState& state);
 
