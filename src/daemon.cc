@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/prctl.h>
+#include <malloc.h>
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -49,6 +50,13 @@ void ProtectProcess() {
     [[maybe_unused]] const ssize_t written = write(file, kScoreAdjustment.data(), kScoreAdjustment.size());
     close(file);
   }
+}
+
+// By default malloc gives each thread a heap of its own, and what holes the blocks of the cache leave in one
+// is lost to the others: under random reads a daemon with a cache of 16 MiB grew to 115 MiB, with two heaps
+// to 96.
+void BoundHeaps() {
+  mallopt(M_ARENA_MAX, 2);
 }
 
 // Answers signals by unmounting through a helper process: the reactors must go on serving meanwhile, since
@@ -131,6 +139,7 @@ int RunDaemon(const MountRequest& request, Logger& logger, const std::function<v
     return 1;
   }
   ProtectProcess();
+  BoundHeaps();
   const SystemClock clock;
   MountedStore mounted(request, clock, logger);
   const Status started = mounted.Start();

@@ -26,10 +26,10 @@ constexpr uint64_t kManifestRollBytes = 1 * kMiB;
 constexpr double kBitsPerKey = 10;
 
 // What the largest merge writes: a table with as many below it as may be, and one more on each side; or a
-// table of level 0, which is a memtable, with all of level 1.
+// table of level 0, which is a memtable and the batch that made it full, with all of level 1.
 uint64_t LargestMergeBytes(const StoreShape& shape) {
   const uint64_t of_tables = (kGrandparentTablesMax + 2) * shape.tree.table_bytes;
-  const uint64_t of_level0 = shape.memtable_bytes + shape.tree.level1_bytes;
+  const uint64_t of_level0 = shape.memtable_bytes + kBatchBytesMax + shape.tree.level1_bytes;
   return std::max(of_tables, of_level0) * kOverheadPercent / 100;
 }
 

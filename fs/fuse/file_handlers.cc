@@ -68,7 +68,12 @@ void SetAttributesHandler(fuse_req_t request, fuse_ino_t inode, struct stat* to,
   if ((which & FUSE_SET_ATTR_CTIME) != 0) {
     changes.ctime_nanos = TimeChangeOf(to->st_ctim, false).nanos;
   }
-  changes.kill_suid_sgid = (BodyOf<fuse_setattr_in>(channel).valid & FATTR_KILL_SUIDGID) != 0;
+  const uint32_t valid = BodyOf<fuse_setattr_in>(channel).valid;
+  // Where somebody else than its owner is about to change a file, the kernel asks for nothing at all, and
+  // takes the mode in the answer for the file's: copy_file_range and fallocate tell of it in no other way,
+  // and after a write the kernel would go on with the mode that it knows.
+  const bool drops_privileges = (valid & ~uint32_t{FATTR_FH | FATTR_LOCKOWNER}) == 0;
+  changes.kill_suid_sgid = drops_privileges || (valid & FATTR_KILL_SUIDGID) != 0;
   Spawn(AnswerAttributes(request, channel.filesystem().ChangeAttributes(InodeNumber(inode), changes)));
 }
 

@@ -24,6 +24,24 @@ Inode NewInode(InodeNumber number, uint32_t mode, const Inode& parent, Caller ca
   return inode;
 }
 
+// A file that lies in its only name's record leaves it for a record of its own: whoever looks that name up
+// meanwhile must see that something has changed.
+Task<InodeLocks::Guard> LockForLink(FileSystemCore& core, InodeNumber inode, InodeNumber parent) {
+  const auto lies_in = [&] {
+    const std::optional<NodeLocation> location = core.nodes.Find(inode);
+    const bool embedded = location && location->place() == NodePlace::kEmbedded;
+    return embedded ? location->parent() : InodeNumber();
+  };
+  while (true) {
+    const InodeNumber old_parent = lies_in();
+    InodeLocks::Guard guard = co_await core.locks.Lock(inode, parent, old_parent);
+    // It may have moved before its lock was had.
+    if (lies_in() == old_parent) {
+      co_return guard;
+    }
+  }
+}
+
 // A new name for a new inode: `mode` with its type, `rdev` for devices, `target` for symbolic links.
 Task<Result<Attributes>> Make(FileSystemCore& core, InodeNumber parent, std::string_view name, uint32_t mode,
                               uint32_t rdev, std::string_view target, Caller caller) {
@@ -141,7 +159,7 @@ Task<Result<Attributes>> FileSystem::Link(InodeNumber inode, InodeNumber parent,
   if (!refused.ok()) {
     co_return refused.error();
   }
-  const InodeLocks::Guard guard = co_await core_->locks.Lock(inode, parent);
+  const InodeLocks::Guard guard = co_await LockForLink(*core_, inode, parent);
   Result<LoadedInode> file = co_await core_->LoadLocked(inode);
   if (!file.ok()) {
     co_return file.error();
