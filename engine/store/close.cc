@@ -10,10 +10,11 @@ namespace varve {
 // it.
 Task<Status> StoreImpl::FlushAll() {
   while (true) {
+    // First: what fails after this wakes who waits beyond it.
+    const uint64_t generation = scheduler_->progress().generation();
     if (health_.read_only()) {
       co_return health_.refusal();
     }
-    const uint64_t generation = scheduler_->progress().generation();
     const bool switched = memtables_->Switch();
     if (switched && memtables_->OldestImmutable() == nullptr) {
       co_return OkStatus();

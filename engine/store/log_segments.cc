@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "engine/ring/executor.h"
+#include "engine/store/scheduler.h"
 
 namespace varve {
 
@@ -17,8 +18,8 @@ bool LogSegments::SpaceIsShort() const {
 void LogSegments::Recycle(const Extent& extent) {
   if (extent.bytes() >= kWalSegmentBytesMin && SpaceIsShort()) {
     const std::lock_guard lock(mutex_);
-    // Beside the one that is written.
-    if (spare_.size() + 1 < kSegmentsKept) {
+    // Beside the one that is written and the next.
+    if (spare_.size() + 2 < kSegmentsKept) {
       spare_.push_back(extent);
       return;
     }
@@ -85,9 +86,38 @@ Result<Extent> LogSegments::AllocateExtent() {
   }
 }
 
+void LogSegments::AskForSpaceOf(Scheduler* scheduler) {
+  const std::lock_guard lock(mutex_);
+  scheduler_ = scheduler;
+}
+
+Task<bool> LogSegments::WaitForSpace() {
+  Scheduler* scheduler = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    scheduler = scheduler_;
+  }
+  if (scheduler == nullptr) {
+    co_return false;
+  }
+  const uint64_t generation = scheduler->progress().generation();
+  if (!scheduler->AskForSpace()) {
+    co_return false;
+  }
+  co_await scheduler->progress().Beyond(generation);
+  co_return true;
+}
+
 Task<Result<WalSegment>> LogSegments::NextSegment(RecoveryEpoch epoch, Lsn epoch_first_lsn) {
   co_await Executor::Current().Yield();
-  const Result<Extent> extent = TakeExtent();
+  Result<Extent> extent = TakeExtent();
+  while (extent.Is(ErrorCode::kNoSpace)) {
+    const bool may_come = co_await WaitForSpace();
+    if (!may_come) {
+      break;
+    }
+    extent = TakeExtent();
+  }
   if (!extent.ok()) {
     co_return extent.error();
   }

@@ -14,10 +14,11 @@
 
 namespace varve {
 
+class Scheduler;
+
 class LogSegments final : public WalSegmentSource {
  public:
-  // The log writes one while the next is ready, and a third waits for the flush of what it holds: memtables
-  // are smaller than a segment.
+  // The log writes one while the next is ready, and a third waits for the flush of what it holds.
   static constexpr size_t kSegmentsKept = 3;
   // Space is short when less than so many segments, or than this share of the device, is free.
   static constexpr uint64_t kShortSegments = 64;
@@ -36,18 +37,25 @@ class LogSegments final : public WalSegmentSource {
   std::vector<WalSegment> HandOverSpares(uint64_t next_number, RecoveryEpoch epoch, Lsn epoch_first_lsn);
 
   // Installs an edit, so it must not run inside a call of somebody who holds a lock: it gives way first.
+  // Waits for space where somebody can be asked for it.
   Task<Result<WalSegment>> NextSegment(RecoveryEpoch epoch, Lsn epoch_first_lsn) override;
+  bool IsScarce() const override { return SpaceIsShort(); }
+  // Whom to ask; nullptr: nobody, before it works and once it has stopped.
+  void AskForSpaceOf(Scheduler* scheduler);
 
  private:
   bool SpaceIsShort() const;
+  // False: there is nobody to ask, or nothing that could still make room.
+  Task<bool> WaitForSpace();
   Result<Extent> TakeExtent();
   Result<Extent> AllocateExtent();
 
   ExtentAllocator& allocator_;
   VersionSet& versions_;
   const uint64_t segment_bytes_;
-  std::mutex mutex_;
-  std::vector<Extent> spare_;  // under mutex_
+  std::mutex mutex_;  // everything below
+  std::vector<Extent> spare_;
+  Scheduler* scheduler_ = nullptr;
 };
 
 }  // namespace varve

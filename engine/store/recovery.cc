@@ -209,6 +209,7 @@ Task<Status> StoreImpl::BeginEpoch(Recovered& recovered) {
                            .statistics = statistics_,
                            .commit_interval_nanos = options_.commit_interval_nanos});
   scheduler_->Start();
+  log_segments_->AskForSpaceOf(scheduler_.get());
   co_return OkStatus();
 }
 

@@ -112,6 +112,7 @@ void Scheduler::StartDueLocked() {
   if (stopping_ || environment_.health.read_only()) {
     return;
   }
+  SwitchForLogLocked();
   StartFlushLocked();
   StartCompactionsLocked();
   const SpaceNumbers space = environment_.allocator.numbers();
@@ -129,6 +130,22 @@ bool Scheduler::IdleLocked() const {
   const bool flush_due =
       environment_.memtables.OldestImmutable() != nullptr && !stopping_ && !environment_.health.read_only();
   return !flushing_ && compactions_ == 0 && !reclaiming_ && (!flush_due || flush_lacks_space_);
+}
+
+size_t Scheduler::LogSegmentsInUse() const {
+  return environment_.versions.current()->wal_segments().size();
+}
+
+// Small records that are synced one by one fill a memtable slowly and the log fast, since each takes a sector
+// there.
+void Scheduler::SwitchForLogLocked() {
+  if (LogSegmentsInUse() <= environment_.shape.wal_segments_max) {
+    return;
+  }
+  const Memtables::Fill fill = environment_.memtables.fill();
+  if (fill.immutables == 0 && !fill.active_empty) {
+    environment_.memtables.Switch();
+  }
 }
 
 void Scheduler::StartFlushLocked() {
@@ -180,7 +197,9 @@ void Scheduler::WorkForSpaceLocked() {
   }
   space_wanted_ = false;
   const Memtables::Fill fill = environment_.memtables.fill();
-  if (fill.any_deletes && fill.immutables == 0 && environment_.memtables.Switch()) {
+  // The log that a flush lets go of is space too.
+  const bool flush_helps = fill.any_deletes || LogSegmentsInUse() > kLogSegmentsAtRest;
+  if (flush_helps && fill.immutables == 0 && !fill.active_empty && environment_.memtables.Switch()) {
     StartFlushLocked();
     return;
   }
@@ -219,6 +238,8 @@ void Scheduler::ForgetExhaustion() {
   last_level_in_vain_ = false;
   flush_lacks_space_ = false;
   compaction_lacks_space_ = false;
+  // The flush that lacked space is due again, and somebody may wait for it already.
+  wake_.Set();
 }
 
 Task<void> Scheduler::Settle() {

@@ -106,6 +106,7 @@ class Scheduler {
 
   // Decisions; on the loop's executor, with mutex_ held.
   void StartDueLocked();
+  void SwitchForLogLocked();
   void StartFlushLocked();
   void StartCompactionsLocked();
   void StartCompactionLocked(CompactionPlan plan);
@@ -118,13 +119,15 @@ class Scheduler {
   Task<void> RunFlushJob(std::shared_ptr<HeldMemtable> held);
   Task<Status> Flush(HeldMemtable& held);
   Task<void> RunCompactionJob(CompactionPlan plan);
-  Task<Status> Compact(const CompactionPlan& plan);
+  // `dropped`: the records that the merge left out.
+  Task<Status> Compact(const CompactionPlan& plan, uint64_t& dropped);
   Task<Status> InstallOutput(JobOutput output);
   Task<void> RunReclaimJob();
   Task<void> Reclaim();
   template <typename Update>
   void JobEnded(Update update);
 
+  size_t LogSegmentsInUse() const;
   Executor& NextExecutor();
   void ForgetExhaustion();
   uint64_t SpaceForPlans() const;

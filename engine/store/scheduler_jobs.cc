@@ -122,7 +122,8 @@ Task<void> Scheduler::RunCompactionJob(CompactionPlan plan) {
   const bool trivial = plan.kind == MergeKind::kTrivialMove;
   const bool within_level = !plan.inputs.empty() && plan.inputs.front().place.level == plan.output_level;
   const uint64_t begin = home_.clock().MonotonicNanos();
-  const Status status = co_await Compact(plan);
+  uint64_t dropped = 0;
+  const Status status = co_await Compact(plan, dropped);
   StoreStatistics::OfKind& counters =
       environment_.statistics.of(trivial ? CompactionKind::kTrivialMove : CompactionKind::kTableMerge);
   counters.jobs++;
@@ -139,7 +140,7 @@ Task<void> Scheduler::RunCompactionJob(CompactionPlan plan) {
     compaction_lacks_space_ = LacksSpace(status);
     space_wanted_ = space_wanted_ || compaction_lacks_space_;
     flush_lacks_space_ = false;
-    last_level_in_vain_ = last_level_in_vain_ || within_level;
+    last_level_in_vain_ = last_level_in_vain_ || (within_level && dropped == 0);
     if (status.ok() && !within_level) {
       space_exhausted_.store(false, std::memory_order_release);
     } else if (compaction_lacks_space_ && plan.reason == PlanReason::kSpace) {
@@ -152,7 +153,7 @@ Task<void> Scheduler::RunCompactionJob(CompactionPlan plan) {
   });
 }
 
-Task<Status> Scheduler::Compact(const CompactionPlan& plan) {
+Task<Status> Scheduler::Compact(const CompactionPlan& plan, uint64_t& dropped) {
   if (plan.kind == MergeKind::kTrivialMove) {
     JobOutput moved;
     moved.edit = TrivialMoveEdit(plan);
@@ -167,6 +168,7 @@ Task<Status> Scheduler::Compact(const CompactionPlan& plan) {
   if (!output.ok()) {
     co_return output.error();
   }
+  dropped = output->statistics.entries_in - output->statistics.entries_out;
   StoreStatistics::OfKind& counters = environment_.statistics.of(CompactionKind::kTableMerge);
   counters.read_bytes += output->statistics.read_bytes;
   counters.written_bytes += output->statistics.written_bytes;

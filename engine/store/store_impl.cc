@@ -97,6 +97,10 @@ void StoreImpl::OnInstalled(const std::shared_ptr<const Version>& version, const
   if (memtables_ != nullptr) {
     memtables_->OnInstalled(version);
   }
+  if (scheduler_ != nullptr && !edit.added_wal_segments.empty()) {
+    // The log may have become too long.
+    scheduler_->Wake();
+  }
   if (environment_.installs != nullptr) {
     environment_.installs->OnInstalled(version, edit);
   }

@@ -14,6 +14,8 @@ constexpr uint64_t kTablesPerDevice = 128;
 constexpr uint64_t kMemtablesPerDevice = 64;
 constexpr uint64_t kLevel1PerDevice = 16;
 constexpr uint64_t kSmallest = 128 * kKiB;
+// What memtables hold takes up to so many times its size in the log before that counts as too much.
+constexpr uint64_t kLogPerMemtable = 2;
 // Of the level below, as tables: bounds what one table's merge reads and writes.
 constexpr uint32_t kGrandparentTablesMax = 8;
 // What index, filters and padding add to the records of a merge.
@@ -47,6 +49,9 @@ StoreShape ShapeOf(const Layout& layout, const StoreOptions& options, uint32_t b
   shape.wal_segment_bytes =
       std::clamp(RoundDown(usable / kMemtablesPerDevice, kExtentUnitBytes),
                  RoundUp(kWalSegmentBytesMin, kExtentUnitBytes), RoundUp(kWalSegmentBytes, kExtentUnitBytes));
+  const uint64_t memtables_bytes = (1 + shape.immutable_memtables_max) * shape.memtable_bytes;
+  shape.wal_segments_max =
+      kLogSegmentsAtRest + 1 + CeilDiv(kLogPerMemtable * memtables_bytes, shape.wal_segment_bytes);
   shape.tree.table_bytes = std::max(std::min(options.table_bytes, usable / kTablesPerDevice), kSmallest / 8);
   shape.tree.level1_bytes =
       std::max(std::min(options.level1_bytes, usable / kLevel1PerDevice), shape.tree.table_bytes);

@@ -11,11 +11,16 @@
 
 namespace varve {
 
+// The one that is written, and the one that is ready for when it is full.
+inline constexpr size_t kLogSegmentsAtRest = 2;
+
 struct StoreShape final : public TableShape {
   size_t memtable_bytes = 0;
   // Beside the one that takes writes: memory is bounded by (1 + this) × memtable_bytes.
   size_t immutable_memtables_max = 2;
   uint64_t wal_segment_bytes = 0;
+  // A log of more segments than memtables can account for is cut short by a flush.
+  size_t wal_segments_max = 0;
   // Kept from users: room for their deletes, the largest merge and a manifest roll; and of that, what deletes
   // must leave.
   uint64_t internal_share_bytes = 0;

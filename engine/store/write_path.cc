@@ -104,10 +104,11 @@ Task<Status> StoreImpl::AppendWaiting(const WriteBatch& batch, SequenceNumber& l
   }
   scheduler_->throttle().Charge(batch.bytes(), environment_.clock.MonotonicNanos());
   while (true) {
+    // First: what fails after this wakes who waits beyond it.
+    const uint64_t generation = scheduler_->progress().generation();
     if (health_.read_only()) {
       co_return health_.refusal();
     }
-    const uint64_t generation = scheduler_->progress().generation();
     const Memtables::Appended appended = Append(batch);
     switch (appended.outcome) {
       case AppendOutcome::kDone:

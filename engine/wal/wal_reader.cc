@@ -68,10 +68,10 @@ Task<Result<std::optional<WalGroup>>> WalReader::Find() {
   }
 
   Result<std::optional<WalGroup>> here = co_await GroupAt(place_);
-  if (!here.ok()) {
+  if (!here.ok() && !options_.end_at_damage) {
     co_return here;
   }
-  if (here.value()) {
+  if (here.ok() && here.value()) {
     co_return Accept(*here.value(), place_.segment);
   }
   const size_t next_segment = place_.segment + 1;
@@ -86,6 +86,10 @@ Task<Result<std::optional<WalGroup>>> WalReader::Find() {
     }
   }
 
+  if (!here.ok()) {
+    // What cannot be read was no unused end of a segment.
+    co_return here;
+  }
   if (newer < segments.size()) {
     co_return Missing(fmt::format("epoch {} began at {}", segments[newer].epoch.value,
                                   segments[newer].epoch_first_lsn.value));

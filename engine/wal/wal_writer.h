@@ -45,7 +45,10 @@ class WalSegmentSource {
   // one given (larger than any that the store ever had) and the epoch fields as asked. Its allocation is
   // durable in the manifest when this ends. Called for one segment at a time, ahead of need, on an executor
   // that appends, syncs or runs a write of the log: must not wait for the log.
+  // kNoSpace is no failure of the log before it needs the segment: it asks again.
   virtual Task<Result<WalSegment>> NextSegment(RecoveryEpoch epoch, Lsn epoch_first_lsn) = 0;
+  // Whether the next segment should be had as soon as the last one is begun.
+  virtual bool IsScarce() const = 0;
 };
 
 // A segment that takes no more groups: nothing in it lies above these two.
@@ -263,6 +266,8 @@ class WalWriter {
   uint64_t position_ = 0;
   std::optional<WalSegment> next_segment_;
   bool fetching_ = false;
+  // A group waits for it.
+  bool segment_is_needed_ = false;
   std::deque<WalClosedSegment> closed_;
 
   WaitList for_durability_;

@@ -59,6 +59,7 @@ bool WalWriter::Place(Group& group, Actions& actions) {
   const uint64_t bytes = RoundUp(WalGroupHeader::kBytes + group.payload_bytes, sector_bytes);
   if (!segment_ || position_ + bytes > segment_->extent.bytes()) {
     if (!next_segment_) {
+      segment_is_needed_ = true;
       NeedSegment(actions);
       return false;
     }
@@ -67,6 +68,7 @@ bool WalWriter::Place(Group& group, Actions& actions) {
           {*segment_, Lsn(group.lsn.value - 1), SequenceNumber(group.first_sequence.value - 1)});
     }
     segment_ = std::exchange(next_segment_, std::nullopt);
+    segment_is_needed_ = false;
     position_ = 0;
     statistics_.segments++;
   }
@@ -77,7 +79,7 @@ bool WalWriter::Place(Group& group, Actions& actions) {
   group.segment = *segment_;
   group.position = position_;
   position_ += bytes;
-  if (position_ > segment_->extent.bytes() / 2 && !next_segment_) {
+  if (!next_segment_ && (position_ > segment_->extent.bytes() / 2 || source_.IsScarce())) {
     NeedSegment(actions);
   }
 
@@ -247,7 +249,7 @@ Task<void> WalWriter::FetchSegment() {
     fetching_ = false;
     if (segment.ok()) {
       next_segment_ = segment.value();
-    } else {
+    } else if (segment_is_needed_ || !segment.Is(ErrorCode::kNoSpace)) {
       Fail(segment.error(), "the log could not get a new segment", actions);
     }
     EndTask(actions);

@@ -190,7 +190,7 @@ void WritingClearsSetUserId() {
       },
       [](int file) { return fallocate(file, 0, 0, 100) == 0; },
   };
-  for (const auto change : ways) {
+  for (const std::function<bool(int)>& change : ways) {
     close(Make("setuid", "x", 0644));
     EXPECT(chown(At("setuid").c_str(), 1234, 1234) == 0);
     EXPECT(chmod(At("setuid").c_str(), 06755) == 0);

@@ -86,6 +86,31 @@ TEST_P(FullStore, KeepsEverythingTakesDeletesAndThenWritesAgain) {
   EXPECT_TRUE(checked->complete);
 }
 
+// Each takes a sector of the log, and next to nothing of a memtable.
+TEST_P(FullStore, TakesAnyNumberOfSyncedDeletesAndOpensAgain) {
+  StoreHarness h({.device_bytes = 64 * kMiB, .sector_bytes = GetParam(), .device_yields = false});
+  StoreOptions options;
+  options.block_cache_bytes = 1 * kMiB;
+  ASSERT_TRUE(h.Open(options).ok());
+  const uint64_t tiny = 100 * kMiB / GetParam();
+  for (uint64_t n = 0; n < tiny; n++) {
+    ASSERT_TRUE(h.Put("tiny" + std::to_string(n), "x").ok());
+  }
+  Fill(h, 0);
+  for (uint64_t n = 0; n < tiny; n++) {
+    WriteBatch batch;
+    batch.Delete("tiny" + std::to_string(n));
+    const Status deleted = h.Write(batch, Durability::kDurable);
+    ASSERT_TRUE(deleted.ok()) << n << ": " << deleted.ToString() << h.store().StatisticsJson();
+  }
+  EXPECT_TRUE(h.store().read_only_reason().empty());
+  h.Crash();
+  const Status opened = h.Open(options);
+  ASSERT_TRUE(opened.ok()) << opened.ToString();
+  EXPECT_EQ(h.Get("tiny0"), std::nullopt);
+  ASSERT_TRUE(h.Close().ok());
+}
+
 TEST_P(FullStore, OverwritingTheSameKeysForEverNeverFillsTheDevice) {
   StoreHarness h({.device_bytes = 64 * kMiB, .sector_bytes = GetParam(), .device_yields = true});
   StoreOptions options;

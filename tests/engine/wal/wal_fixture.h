@@ -36,8 +36,10 @@ class TestSegmentSource final : public WalSegmentSource {
     segments.push_back({number, {first_unit, units}, epoch, epoch_first_lsn});
     co_return segments.back();
   }
+  bool IsScarce() const override { return is_scarce; }
 
   std::vector<WalSegment> segments;
+  bool is_scarce = false;
   size_t segments_left = SIZE_MAX;
   bool yields = false;
 

@@ -239,6 +239,24 @@ TEST_P(WalWriterTest, WithoutANewSegmentTheLogFails) {
   executor.Run(writer.Close());
 }
 
+TEST_P(WalWriterTest, ANextSegmentThatCannotBeHadYetIsAskedForAgain) {
+  MemoryDevice device(DeviceOptions(GetParam()));
+  TestSegmentSource source;
+  source.segments_left = 1;
+  source.is_scarce = true;
+  WalWriter writer(device, source, FirstEpoch());
+  Start(writer);
+  Append(writer, OneRecord("k", std::string(kMiB, 'v')));
+  ASSERT_TRUE(executor.Run(writer.Sync()).ok()) << "the segment that is there has room";
+  source.segments_left = 1;
+  for (int i = 0; i < 12; i++) {
+    Append(writer, OneRecord("k", std::string(kMiB, 'v')));
+    ASSERT_TRUE(executor.Run(writer.Sync()).ok()) << i;
+  }
+  EXPECT_EQ(source.segments.size(), 2u);
+  executor.Run(writer.Close());
+}
+
 TEST_P(WalWriterTest, ThreadsAppendAndSyncAtOnceAndNothingIsLostOrReordered) {
   MemoryDevice device(DeviceOptions(GetParam(), true));
   TestSegmentSource source;
