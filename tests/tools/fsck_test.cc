@@ -155,10 +155,14 @@ TEST_F(FsckTest, ADamagedLogIsCutOnlyWhenThatIsAskedFor) {
     crashed = Content();
   });
   std::ofstream(image_.path(), std::ios::binary) << crashed;
-  const uint64_t segment = AtRest().manifest.version.wal_segments().back().extent.offset().value;
-  // What comes behind the segment's header is the first group.
-  const size_t group = crashed.find_first_not_of('\0', segment + 512);
-  Damage(group + 20);
+  // What comes behind the header of the segment that is written is the first group; the next one is empty.
+  for (const WalSegment& segment : AtRest().manifest.version.wal_segments()) {
+    const size_t group = crashed.find_first_not_of('\0', segment.extent.offset().value + 512);
+    if (group < segment.extent.offset().value + segment.extent.bytes()) {
+      Damage(group + 20);
+      break;
+    }
+  }
   const std::string damaged = Content();
   EXPECT_EQ(Fsck(false), kFsckDamaged);
   EXPECT_EQ(Fsck(true), kFsckDamaged);
