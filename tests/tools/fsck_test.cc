@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <memory>
 #include <string>
@@ -155,14 +156,14 @@ TEST_F(FsckTest, ADamagedLogIsCutOnlyWhenThatIsAskedFor) {
     crashed = Content();
   });
   std::ofstream(image_.path(), std::ios::binary) << crashed;
-  // What comes behind the header of the segment that is written is the first group; the next one is empty.
-  for (const WalSegment& segment : AtRest().manifest.version.wal_segments()) {
-    const size_t group = crashed.find_first_not_of('\0', segment.extent.offset().value + 512);
-    if (group < segment.extent.offset().value + segment.extent.bytes()) {
-      Damage(group + 20);
-      break;
-    }
-  }
+  // The first segment of the newest epoch is the one that was written; behind its header lies the first
+  // group.
+  const StoreAtRest store = AtRest();
+  const std::vector<WalSegment>& segments = store.manifest.version.wal_segments();
+  const auto written = std::find_if(segments.begin(), segments.end(), [&](const WalSegment& segment) {
+    return segment.epoch == segments.back().epoch;
+  });
+  Damage(crashed.find_first_not_of('\0', written->extent.offset().value + 512) + 20);
   const std::string damaged = Content();
   EXPECT_EQ(Fsck(false), kFsckDamaged);
   EXPECT_EQ(Fsck(true), kFsckDamaged);
