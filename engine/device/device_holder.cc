@@ -55,8 +55,21 @@ bool IsSame(const struct stat& a, const struct stat& b) {
   return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-// The process other than this one that has it open; 0 when none is found.
-int ProcessOf(const struct stat& device) {
+// /proc/PID/fdinfo/FD names the locks that the descriptor holds (proc(5)).
+bool HoldsLock(const std::filesystem::path& process, const std::filesystem::path& descriptor) {
+  std::ifstream information(process / "fdinfo" / descriptor);
+  for (std::string line; std::getline(information, line);) {
+    if (line.starts_with("lock:")) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+int HolderOf(const struct stat& device) {
+  int holder = 0;
   std::error_code error;
   for (const auto& process : std::filesystem::directory_iterator("/proc", error)) {
     const int id = std::atoi(process.path().filename().c_str());
@@ -66,18 +79,20 @@ int ProcessOf(const struct stat& device) {
     std::error_code forbidden;
     for (const auto& open_file : std::filesystem::directory_iterator(process.path() / "fd", forbidden)) {
       struct stat found {};
-      if (stat(open_file.path().c_str(), &found) == 0 && IsSame(device, found)) {
+      if (stat(open_file.path().c_str(), &found) != 0 || !IsSame(device, found)) {
+        continue;
+      }
+      if (HoldsLock(process.path(), open_file.path().filename())) {
         return id;
       }
+      holder = holder == 0 ? id : holder;
     }
   }
-  return 0;
+  return holder;
 }
 
-}  // namespace
-
 std::string DescribeHolder(const struct stat& device) {
-  const int process = ProcessOf(device);
+  const int process = HolderOf(device);
   const std::string where = MountOf(device);
   std::string text;
   if (!where.empty()) {

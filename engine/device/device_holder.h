@@ -8,6 +8,10 @@
 
 namespace varve {
 
+// The process other than this one that has it open with a lock (flock(2) or fcntl(2)); if none has, one that
+// has it open; 0 when none is found. Blocks: walks /proc.
+int HolderOf(const struct stat& device);
+
 // "mounted on /mnt", "held by varve (process 1234)", or empty when nothing is found. Blocks: walks /proc.
 std::string DescribeHolder(const struct stat& device);
 

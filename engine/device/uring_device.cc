@@ -21,6 +21,7 @@
 #include "engine/base/check.h"
 #include "engine/device/aligned_buffer.h"
 #include "engine/device/device_holder.h"
+#include "engine/device/device_lock.h"
 #include "engine/device/loop_backing.h"
 #include "engine/ring/reactor.h"
 #include "engine/ring/when_all.h"
@@ -64,6 +65,7 @@ class FileDescriptor {
 };
 
 struct Opened {
+  // Carries the lock as well, on either kind: a request in flight keeps it.
   FileDescriptor data;
   // Holds the O_EXCL claim on a block device; the claim ends with it.
   FileDescriptor claim;
@@ -320,7 +322,24 @@ bool Lock(const FileDescriptor& file, const struct stat& found) {
                      [&] { return flock(file.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK; });
 }
 
-Status ClaimBlockDevice(const std::string& path, const struct stat& found, int flags, Opened& opened) {
+Status LockDevice(const std::string& path, const struct stat& found, bool read_only, const Opened& opened) {
+  int error = 0;
+  if (!ClaimInTime(found, [&] {
+        error = TryLockBlockDevice(opened.data.get(), read_only);
+        return error != EAGAIN;
+      })) {
+    return InUse(path, found);
+  }
+  return error == 0 ? OkStatus()
+                    : Status(DeviceError(fmt::format("{}: it cannot be locked: {}", path, strerror(error))));
+}
+
+// The lock comes first: who is refused by it must not have been in the way of the holder's mount.
+Status ClaimBlockDevice(const std::string& path, const struct stat& found, int flags, bool read_only,
+                        Opened& opened) {
+  if (Status locked = LockDevice(path, found, read_only, opened); !locked.ok()) {
+    return locked;
+  }
   opened.claim = FileDescriptor(open(path.c_str(), flags | O_EXCL));
   if (!opened.claim.is_open()) {
     return errno == EBUSY ? InUse(path, found) : OpenFailed(path, errno);
@@ -347,6 +366,13 @@ Status ClaimFile(const std::string& path, const struct stat& found, const Opened
   return Lock(opened.data, found) ? OkStatus() : Status(InUse(path, found));
 }
 
+// By the kernel's own node where that opens, so that all who open the device meet at one lock.
+FileDescriptor OpenNode(const std::string& path, const struct stat& found, int flags) {
+  const std::string node = S_ISBLK(found.st_mode) ? KernelNodeOf(found) : std::string();
+  FileDescriptor opened(node.empty() ? -1 : open(node.c_str(), flags));
+  return opened.is_open() ? std::move(opened) : FileDescriptor(open(path.c_str(), flags));
+}
+
 bool IsWriteProtected(const std::string& path) {
   const FileDescriptor fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   int write_protected = 0;
@@ -364,14 +390,14 @@ Result<Opened> Open(const std::string& path, const UringDeviceOptions& options) 
   Opened opened;
   opened.is_block_device = S_ISBLK(found.st_mode);
   const int flags = (options.read_only ? O_RDONLY : O_RDWR) | O_DIRECT | O_CLOEXEC;
-  opened.data = FileDescriptor(open(path.c_str(), flags));
+  opened.data = OpenNode(path, found, flags);
   if (!opened.data.is_open()) {
     const int error = errno;
     const bool write_protected = opened.is_block_device && error == EACCES && IsWriteProtected(path);
     return OpenFailed(path, write_protected ? EROFS : error);
   }
   if (options.claim != DeviceClaim::kNone) {
-    Status claimed = opened.is_block_device ? ClaimBlockDevice(path, found, flags, opened)
+    Status claimed = opened.is_block_device ? ClaimBlockDevice(path, found, flags, options.read_only, opened)
                                             : ClaimFile(path, found, opened);
     if (!claimed.ok()) {
       return claimed.error();

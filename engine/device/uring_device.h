@@ -11,13 +11,11 @@
 namespace varve {
 
 enum class DeviceClaim : uint8_t {
-  // Nobody else may hold it as long as this device is open: O_EXCL on a block device, a lock on a file, and
-  // both ways
-  // for a file that is attached to a loop device.
+  // Nobody else may hold it as long as this device is open: O_EXCL and a lock on a block device, a lock on a
+  // file, and both ways for a file that is attached to a loop device.
   kExclusive,
-  // For a fuseblk mount, which claims a block device in the kernel: exclusive until ReleaseClaim(), which a
-  // file
-  // ignores (its lock hinders no mount).
+  // For a fuseblk mount, which claims a block device in the kernel: O_EXCL until ReleaseClaim(). The locks,
+  // which hinder no mount, stay as long as this device is open.
   kExclusiveUntilMount,
   // For looking at a device that is in use: no claim, read_only.
   kNone,
@@ -31,7 +29,7 @@ struct UringDeviceOptions {
 // Its operations run only in coroutines of a Reactor; any number of reactors at once.
 class ClaimedDevice : public BlockDevice {
  public:
-  // Lets go of the exclusive claim on a block device, keeping it open, so that the kernel can claim it for a
+  // Lets go of O_EXCL on a block device, keeping it open and locked, so that the kernel can claim it for a
   // mount. Precondition: opened with kExclusiveUntilMount. Blocks shortly.
   virtual Status ReleaseClaim() = 0;
   // True for a block device, false for an image file.

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -186,6 +187,63 @@ TEST_P(UringDeviceTest, AReleasedClaimLetsTheKernelClaimABlockDevice) {
   }
   const AlignedBuffer written = RandomBytes(4096, 3);
   EXPECT_TRUE(Write(*device, 0, written).ok());
+}
+
+// As after a forced unmount, when the kernel has dropped its claim while the daemon still closes its store.
+// The image under the loop device has no name here, so that its lock does not help.
+TEST_P(UringDeviceTest, ABlockDeviceStaysLockedWhenNothingClaimsIt) {
+  if (GetParam() == 0) {
+    GTEST_SKIP() << "files have no other claim than their lock";
+  }
+  ASSERT_EQ(unlink(loop_->image_path().c_str()), 0);
+  std::unique_ptr<ClaimedDevice> device = Open({.claim = DeviceClaim::kExclusiveUntilMount});
+  ASSERT_TRUE(device->ReleaseClaim().ok());
+  EXPECT_TRUE(OpenStatus().Is(ErrorCode::kBusy));
+  EXPECT_TRUE(OpenStatus({.read_only = true}).Is(ErrorCode::kBusy));
+  EXPECT_TRUE(OpenStatus({.read_only = true, .claim = DeviceClaim::kNone}).ok());
+  device.reset();
+  EXPECT_TRUE(OpenStatus().ok());
+}
+
+TEST_P(UringDeviceTest, ABlockDeviceIsLockedUnderEveryNodeOfIt) {
+  if (GetParam() == 0) {
+    GTEST_SKIP() << "a file has one inode";
+  }
+  ASSERT_EQ(unlink(loop_->image_path().c_str()), 0);
+  struct stat found {};
+  ASSERT_EQ(stat(path_.c_str(), &found), 0);
+  const std::string copy = loop_->image_path() + ".node";
+  if (mknod(copy.c_str(), S_IFBLK | 0600, found.st_rdev) != 0) {
+    GTEST_SKIP() << "no node of a device can be made";
+  }
+  const std::unique_ptr<ClaimedDevice> device = Open({.claim = DeviceClaim::kExclusiveUntilMount});
+  ASSERT_TRUE(device->ReleaseClaim().ok());
+  EXPECT_TRUE(OpenUringDevice(copy, {}).Is(ErrorCode::kBusy));
+  unlink(copy.c_str());
+}
+
+TEST_P(UringDeviceTest, ReadersOfABlockDeviceKeepWritersOff) {
+  if (GetParam() == 0) {
+    GTEST_SKIP() << "the lock of a file is exclusive";
+  }
+  ASSERT_EQ(unlink(loop_->image_path().c_str()), 0);
+  const UringDeviceOptions reading = {.read_only = true, .claim = DeviceClaim::kExclusiveUntilMount};
+  const std::unique_ptr<ClaimedDevice> device = Open(reading);
+  ASSERT_TRUE(device->ReleaseClaim().ok());
+  EXPECT_TRUE(OpenStatus(reading).ok());
+  EXPECT_TRUE(OpenStatus().Is(ErrorCode::kBusy));
+}
+
+// udev and partition tools agree by flock(2), and would wait as long as a mount lasts.
+TEST_P(UringDeviceTest, TheLockOfABlockDeviceLeavesFlockToOthers) {
+  if (GetParam() == 0) {
+    GTEST_SKIP() << "the lock of a file is flock";
+  }
+  const std::unique_ptr<ClaimedDevice> device = Open();
+  const int other = open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+  ASSERT_GE(other, 0) << strerror(errno);
+  EXPECT_EQ(flock(other, LOCK_EX | LOCK_NB), 0) << strerror(errno);
+  close(other);
 }
 
 TEST_P(UringDeviceTest, AnImageIsBusyUnderItsOtherNameToo) {
