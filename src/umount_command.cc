@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,6 +17,7 @@
 #include <string>
 
 #include "engine/base/result.h"
+#include "engine/device/device_holder.h"
 #include "fs/fuse/live_attributes.h"
 #include "src/mount_table.h"
 #include "tools/live_attribute.h"
@@ -32,7 +34,8 @@ struct UmountArguments {
   bool no_wait = false;
 };
 
-// When a person should be told what is being waited for.
+// When a person should be told what is being waited for. A daemon that was cut off may never end: it is not
+// waited for any longer.
 constexpr int kPatienceMillis = 3000;
 
 std::optional<pid_t> DaemonOf(const std::string& directory) {
@@ -58,6 +61,13 @@ int WatchDaemon(const std::string& directory) {
     return -1;
   }
   return descriptor;
+}
+
+// The same without a word to the daemon, which may not answer: by the lock that it has on its device.
+int WatchHolder(const std::string& source) {
+  struct stat device {};
+  const pid_t holder = stat(source.c_str(), &device) == 0 ? HolderOf(device) : 0;
+  return holder == 0 ? -1 : static_cast<int>(syscall(SYS_pidfd_open, holder, 0));
 }
 
 Error UmountError(int error, const std::string& directory) {
@@ -97,12 +107,26 @@ Status Unmount(const UmountArguments& arguments, const std::string& directory) {
   return umount2(directory.c_str(), flags) == 0 ? OkStatus() : Status(UmountError(errno, directory));
 }
 
-void WaitFor(int daemon) {
+void WaitFor(int daemon, bool cut_off) {
   pollfd watched = {daemon, POLLIN, 0};
-  if (poll(&watched, 1, kPatienceMillis) == 0) {
+  if (poll(&watched, 1, kPatienceMillis) != 0) {
+    return;
+  }
+  if (cut_off) {
+    fmt::print(stderr,
+               "varve umount: unmounted; the daemon has not ended, and keeps the device until it does\n");
+  } else {
     fmt::print(stderr, "varve umount: unmounted; the daemon is still writing to the device\n");
     poll(&watched, 1, -1);
   }
+}
+
+// What to wait for after unmounting, or -1.
+int WatchFor(const UmountArguments& arguments, const MountedEntry& mounted) {
+  if (arguments.no_wait || arguments.lazy) {
+    return -1;
+  }
+  return arguments.force ? WatchHolder(mounted.source) : WatchDaemon(mounted.directory);
 }
 
 int RunUmount(const UmountArguments& arguments) {
@@ -111,14 +135,12 @@ int RunUmount(const UmountArguments& arguments) {
     PrintComplaint("umount", fmt::format("{}: no varve filesystem is mounted there", arguments.what));
     return kExitFailure;
   }
-  // A forced unmount is for a daemon that does not answer: it must not be asked anything.
-  const bool wait = !arguments.no_wait && !arguments.force && !arguments.lazy;
-  const int daemon = wait ? WatchDaemon(mounted->directory) : -1;
+  const int daemon = WatchFor(arguments, *mounted);
   const Status unmounted = Unmount(arguments, mounted->directory);
   if (!unmounted.ok()) {
     PrintComplaint("umount", unmounted.error().message());
   } else if (daemon >= 0) {
-    WaitFor(daemon);
+    WaitFor(daemon, arguments.force);
   }
   if (daemon >= 0) {
     close(daemon);
@@ -137,7 +159,7 @@ void AddUmountCommand(CLI::App& app, int& exit_code) {
   command->add_flag(
       "-f,--force", arguments->force,
       "End the connection at once: for a daemon that no longer answers. What was not yet on the device "
-      "is lost as in a crash");
+      "is lost as in a crash. Waits only a few seconds for the daemon");
   command->add_flag("--no-wait", arguments->no_wait, "Do not wait for the daemon");
   command->callback([arguments, &exit_code] { exit_code = RunUmount(*arguments); });
 }
