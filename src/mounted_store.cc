@@ -217,7 +217,17 @@ Task<void> MountedStore::Serve(Lane& lane) {
 }
 
 Status MountedStore::Flush() {
-  return CallOn(first(), filesystem_->Sync());
+  return CallOn(first(), FlushUnlessClosing());
+}
+
+Task<Status> MountedStore::FlushUnlessClosing() {
+  if (closing_ || filesystem_ == nullptr) {
+    co_return OkStatus();
+  }
+  flushed_.Reset();
+  Status status = co_await filesystem_->Sync();
+  flushed_.Set();
+  co_return status;
 }
 
 Status MountedStore::Finish() {
@@ -245,6 +255,7 @@ Task<Status> MountedStore::CloseOnce() {
     }
   }
   co_await scrubber_.Finish();
+  co_await flushed_.Wait();
   Status status;
   if (filesystem_ != nullptr) {
     status = co_await filesystem_->Unmount();

@@ -43,7 +43,8 @@ class MountedStore final : public MountOwner {
   Status Start();
   // Becomes readable when the kernel has ended the connection.
   int ended_descriptor() const { return ended_descriptor_; }
-  // Makes everything durable that was done before.
+  // Makes everything durable that was done before. Nothing to do once closing has begun: DESTROY may have
+  // come at any time, and closing makes everything durable too.
   Status Flush();
   // After the connection has ended: closes the store, unless DESTROY has done that.
   Status Finish();
@@ -69,6 +70,7 @@ class MountedStore final : public MountOwner {
   Task<Status> OpenStoreAndFiles();
   Task<Status> Attach();
   Task<void> Serve(Lane& lane);
+  Task<Status> FlushUnlessClosing();
   Task<Status> CloseOnce();
 
   const MountRequest request_;
@@ -92,6 +94,8 @@ class MountedStore final : public MountOwner {
   bool closing_ = false;
   Status close_status_;
   AsyncEvent closed_;
+  // Not set while a flush is under way.
+  AsyncEvent flushed_{true};
 };
 
 }  // namespace varve
