@@ -7,71 +7,104 @@
 
 namespace varve {
 
-DirectoryStream::DirectoryStream(Store& store, InodeNumber inode) : store_(store), inode_(inode) {
-  Restart();
-}
-
 void DirectoryStream::Restart() {
-  iterator_ = nullptr;
-  checkpoints_.clear();
-  ordinal_ = 0;
-  snapshot_ = store_.GetSnapshot();
+  names_.Clear();
+  last_name_.reset();
 }
 
 std::string_view DirectoryStream::name() const {
   return iterator_->key().substr(NamespaceKey::kInodePrefixBytes);
 }
 
-Task<void> DirectoryStream::SkipImpossible() {
-  while (Valid() && !CheckName(name()).ok()) {
-    if (iterator_->Next() == Step::kNeedsIo) {
-      co_await iterator_->Load();
-    }
+Task<void> DirectoryStream::Advance() {
+  if (iterator_->Next() == Step::kNeedsIo) {
+    co_await iterator_->Load();
   }
 }
 
-void DirectoryStream::NoteCheckpoint() {
-  if (Valid() && ordinal_ == checkpoints_.size() * kCheckpointEvery) {
-    checkpoints_.emplace_back(name());
+bool DirectoryStream::MayBeShown() {
+  // Names that no file may have: a damaged store must not show them.
+  if (!CheckName(name()).ok()) {
+    return false;
   }
+  while (passed_ < names_.end() && names_.At(passed_) < name()) {
+    ++passed_;
+  }
+  return passed_ == names_.end() || names_.At(passed_) == name();
 }
 
-Task<Status> DirectoryStream::MoveTo(uint64_t ordinal) {
-  const bool behind = iterator_ == nullptr || ordinal < ordinal_;
-  const uint64_t nearest =
-      checkpoints_.empty() ? 0 : std::min<uint64_t>(ordinal / kCheckpointEvery, checkpoints_.size() - 1);
-  if (behind || nearest * kCheckpointEvery > ordinal_) {
-    const NamespaceKey lower = NamespaceKey::Prefix(NamespaceKind::kDirent, inode_);
-    const NamespaceKey upper = NamespaceKey::End(NamespaceKind::kDirent, inode_);
-    if (iterator_ == nullptr) {
-      iterator_ = store_.NewIterator(lower, upper, ReadOptions{snapshot_.get(), true});
-    }
-    const std::string_view from = checkpoints_.empty() ? std::string_view() : checkpoints_[nearest];
-    ordinal_ = checkpoints_.empty() ? 0 : nearest * kCheckpointEvery;
-    const NamespaceKey target = NamespaceKey::Dirent(inode_, from);
-    if (iterator_->Seek(target) == Step::kNeedsIo) {
-      co_await iterator_->Load();
-    }
-    co_await SkipImpossible();
-    NoteCheckpoint();
+Task<void> DirectoryStream::Settle() {
+  while (iterator_->Valid() && !MayBeShown()) {
+    co_await Advance();
   }
-  while (Valid() && ordinal_ < ordinal) {
-    Status moved = co_await Next();
-    if (!moved.ok()) {
-      co_return moved;
-    }
+  ended_ = !iterator_->Valid() || (last_name_ && name() > *last_name_);
+}
+
+Task<void> DirectoryStream::Seek(const PassedNames::Place& place) {
+  const NamespaceKey target = NamespaceKey::Dirent(inode_, place.last);
+  if (iterator_->Seek(target) == Step::kNeedsIo) {
+    co_await iterator_->Load();
   }
+  if (place.passed != 0 && iterator_->Valid() && name() == place.last) {
+    co_await Advance();
+  }
+  passed_ = place.passed;
+  co_await Settle();
+}
+
+Task<Status> DirectoryStream::MoveTo(uint64_t passed) {
+  const PassedNames::Place place = names_.Nearest(passed);
+  if (last_name_ && place.passed == passed && place.last >= *last_name_) {
+    co_return Status();
+  }
+  const NamespaceKey lower = NamespaceKey::Prefix(NamespaceKind::kDirent, inode_);
+  const NamespaceKey upper = NamespaceKey::End(NamespaceKind::kDirent, inode_);
+  iterator_ = store_.NewIterator(lower, upper, ReadOptions{});
+  if (place.passed < names_.first()) {
+    names_.Forget(place.passed);
+  }
+  co_await Seek(place);
+  while (Valid() && passed_ < passed) {
+    (void)co_await Next();  // an error ends the loop and is the iterator's
+    names_.Trim(passed_ - 1);
+  }
+  // The same place may be asked for again.
+  const uint64_t reached = std::min(passed, passed_);
+  keep_from_ = reached == 0 ? 0 : reached - 1;
   co_return iterator_->status();
 }
 
 Task<Status> DirectoryStream::Next() {
-  if (iterator_->Next() == Step::kNeedsIo) {
-    co_await iterator_->Load();
+  if (passed_ == names_.end()) {
+    names_.Append(name());
   }
-  co_await SkipImpossible();
-  ++ordinal_;
-  NoteCheckpoint();
+  ++passed_;
+  co_await Advance();
+  co_await Settle();
   co_return iterator_->status();
+}
+
+Task<void> DirectoryStream::NoteEnd() {
+  if (Valid()) {
+    const NamespaceKey upper = NamespaceKey::End(NamespaceKind::kDirent, inode_);
+    if (iterator_->SeekForPrev(upper) == Step::kNeedsIo) {
+      co_await iterator_->Load();
+    }
+    if (iterator_->Valid()) {
+      last_name_.emplace(name());
+    }
+  } else if (iterator_->status().ok()) {
+    last_name_.emplace(names_.first() == names_.end() ? std::string_view() : names_.At(names_.end() - 1));
+  }
+}
+
+Task<void> DirectoryStream::Rest() {
+  if (!last_name_) {
+    co_await NoteEnd();
+  }
+  iterator_ = nullptr;
+  ended_ = true;
+  names_.Trim(keep_from_);
 }
 
 DirectoryHandle DirectoryStreams::Add(std::shared_ptr<DirectoryStream> stream) {

@@ -1,53 +1,66 @@
-// Open directories: each shows its entries as they were when it was opened, in name order, by ordinal.
+// Open directories: each goes through its entries in name order. Between two calls it holds nothing of the
+// store: it goes on behind the last name that was passed, in the directory as it then is. So a name that is
+// there all the time is shown exactly once, one that comes or goes meanwhile once or not at all, and space
+// comes back while directories are open.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
-#include <vector>
 
 #include "engine/base/result.h"
 #include "engine/ring/task.h"
 #include "engine/store/store.h"
 #include "fs/ops/filesystem.h"
+#include "fs/ops/passed_names.h"
 
 namespace varve {
 
-// One caller at a time. Memory: the iterator's, and one name for every 1,024 entries that were passed.
+// One caller at a time. Places are counted in entries that were passed, "." and ".." not among them. A place
+// that was shown means the same until the pass is restarted, even if its names are gone; going back shows no
+// names that came since. Only what lies further back than PassedNames remembers is found by counting.
 class DirectoryStream {
  public:
-  static constexpr uint64_t kCheckpointEvery = 1024;
-
-  DirectoryStream(Store& store, InodeNumber inode);
+  DirectoryStream(Store& store, InodeNumber inode) : store_(store), inode_(inode) {}
 
   InodeNumber inode() const { return inode_; }
-  // Forgets everything and pins the directory as it is now.
+  // Begins a new pass, of the directory as it is at the next MoveTo.
   void Restart();
-  // False until the first MoveTo: nothing has been shown of what was pinned.
-  bool moved() const { return iterator_ != nullptr; }
-  // To the entry of this ordinal (0: the first after "." and ".."), or to the end. Costs nothing where the
-  // stream stands already, and at most kCheckpointEvery steps where it has been.
-  Task<Status> MoveTo(uint64_t ordinal);
+  // Behind `passed` entries, or to the end, on the newest state of the store, which is then held until Rest.
+  Task<Status> MoveTo(uint64_t passed);
+  // Passes the entry. Precondition: Valid().
   Task<Status> Next();
-  bool Valid() const { return iterator_ != nullptr && iterator_->Valid(); }
+  // Ends what MoveTo began: nothing of the store is held any more.
+  Task<void> Rest();
+  bool Valid() const { return !ended_ && iterator_->Valid(); }
   // The next three: precondition Valid().
-  uint64_t ordinal() const { return ordinal_; }
+  uint64_t passed() const { return passed_; }
   std::string_view name() const;
   std::string_view value() const { return iterator_->value(); }
 
  private:
-  // Passes over names that no file may have: a damaged store must not show them.
-  Task<void> SkipImpossible();
-  void NoteCheckpoint();
+  Task<void> Advance();
+  Task<void> Seek(const PassedNames::Place& place);
+  // Walks on to what may be shown.
+  Task<void> Settle();
+  // Whether the entry is to be shown; notes that remembered names before it are gone.
+  bool MayBeShown();
+  // A pass ends where the directory ended when its first call did: who makes or renames a file for each one
+  // that is shown would often come to no end otherwise.
+  Task<void> NoteEnd();
 
   Store& store_;
   const InodeNumber inode_;
-  std::shared_ptr<const Snapshot> snapshot_;
-  std::unique_ptr<StoreIterator> iterator_;
-  uint64_t ordinal_ = 0;                  // where the iterator stands
-  std::vector<std::string> checkpoints_;  // the names of the entries 0, 1024, 2048, …
+  std::unique_ptr<StoreIterator> iterator_;  // between MoveTo and Rest
+  uint64_t keep_from_ = 0;                   // names before may be trimmed
+  uint64_t passed_ = 0;
+  bool ended_ = true;
+  PassedNames names_;
+  std::optional<std::string> last_name_;  // nothing behind it is shown in this pass
 };
 
 // Any thread.

@@ -96,7 +96,7 @@ struct DirectoryEntry {
   // Passing this to a later call goes on after this entry.
   uint64_t next_offset = 0;
   // ReadDirectoryPlus: what the entry is now, with one lookup counted if Add takes it. nullptr for "." and
-  // "..", for names that have vanished since the directory was opened, and in ReadDirectory.
+  // "..", for names that vanish during the call, and in ReadDirectory.
   const Attributes* attributes = nullptr;
 };
 
@@ -138,6 +138,7 @@ struct FileSystemStatistics {
   uint64_t chunks_reaped = 0;
 };
 
+class DirectoryStream;
 class FileSystemCore;
 
 // Writes the root directory and the format record into an empty store. kExists when there is a namespace
@@ -207,8 +208,10 @@ class FileSystem {
   // Makes everything durable that was done before, whatever file it concerned.
   Task<Status> Sync();
 
-  // Directory streams. Opening pins the directory as it is; going back to offset 0 pins it anew. One call at
-  // a time a handle.
+  // Directory streams, in name order. Offset 0 begins anew, with the directory as it is then. Each call goes
+  // on behind the name of its offset: what is there all the time is seen once, and between calls a stream
+  // keeps nothing in the store from being freed. An offset means something to the handle that gave it out,
+  // until offset 0 is read again. One call at a time a handle.
   Task<Result<DirectoryHandle>> OpenDirectory(InodeNumber inode);
   Task<Status> ReadDirectory(DirectoryHandle handle, uint64_t offset, DirectorySink& sink);
   Task<Status> ReadDirectoryPlus(DirectoryHandle handle, uint64_t offset, DirectorySink& sink);
@@ -230,6 +233,7 @@ class FileSystem {
  private:
   explicit FileSystem(std::unique_ptr<FileSystemCore> core);
   Task<Status> List(DirectoryHandle handle, uint64_t offset, DirectorySink& sink, bool plus);
+  Task<Status> ListStream(DirectoryStream& stream, DirectorySink& sink, bool plus);
 
   std::unique_ptr<FileSystemCore> core_;
 };

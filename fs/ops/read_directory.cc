@@ -9,7 +9,7 @@ namespace varve {
 
 namespace {
 
-// Offsets 1 and 2 follow "." and ".."; the entry of ordinal n is followed by offset n + 3.
+// Offsets 1 and 2 follow "." and ".."; offset n + 2 follows n entries that the stream has passed.
 constexpr uint64_t kDots = 2;
 
 Task<Status> AddDots(FileSystemCore& core, InodeNumber directory, uint64_t offset, DirectorySink& sink,
@@ -47,7 +47,7 @@ Task<Status> FileSystem::List(DirectoryHandle handle, uint64_t offset, Directory
   if (stream == nullptr) {
     co_return Error(ErrorCode::kStale, "no such open directory");
   }
-  if (offset == 0 && stream->moved()) {
+  if (offset == 0) {
     stream->Restart();
   }
   bool full = false;
@@ -57,20 +57,28 @@ Task<Status> FileSystem::List(DirectoryHandle handle, uint64_t offset, Directory
       co_return added;
     }
   }
-  Status moved = co_await stream->MoveTo(offset < kDots ? 0 : offset - kDots);
-  while (moved.ok() && stream->Valid()) {
-    const Result<DirentSummary> dirent = DecodeDirentSummary(stream->value());
+  Status listed = co_await stream->MoveTo(offset < kDots ? 0 : offset - kDots);
+  if (listed.ok()) {
+    listed = co_await ListStream(*stream, sink, plus);
+  }
+  co_await stream->Rest();
+  co_return listed;
+}
+
+Task<Status> FileSystem::ListStream(DirectoryStream& stream, DirectorySink& sink, bool plus) {
+  while (stream.Valid()) {
+    const Result<DirentSummary> dirent = DecodeDirentSummary(stream.value());
     if (!dirent.ok()) {
       co_return dirent.error();
     }
     DirectoryEntry entry;
-    entry.name = stream->name();
+    entry.name = stream.name();
     entry.inode = dirent->inode;
     entry.mode = dirent->type;
-    entry.next_offset = stream->ordinal() + kDots + 1;
+    entry.next_offset = stream.passed() + kDots + 1;
     Attributes attributes;
     if (plus) {
-      Result<Attributes> found = co_await Lookup(stream->inode(), entry.name);
+      Result<Attributes> found = co_await Lookup(stream.inode(), entry.name);
       if (found.ok()) {
         attributes = *found;
         entry.inode = attributes.inode;
@@ -84,9 +92,12 @@ Task<Status> FileSystem::List(DirectoryHandle handle, uint64_t offset, Directory
       }
       co_return Status();
     }
-    moved = co_await stream->Next();
+    Status moved = co_await stream.Next();
+    if (!moved.ok()) {
+      co_return moved;
+    }
   }
-  co_return moved;
+  co_return Status();
 }
 
 Task<Status> FileSystem::ReadDirectory(DirectoryHandle handle, uint64_t offset, DirectorySink& sink) {

@@ -359,6 +359,11 @@ uint64_t MemoryStore::syncs() const {
   return syncs_;
 }
 
+size_t MemoryStore::pins() const {
+  const std::lock_guard lock(mutex_);
+  return pinned_.size();
+}
+
 std::vector<std::pair<std::string, std::string>> MemoryStore::Dump() const {
   const std::lock_guard lock(mutex_);
   std::vector<std::pair<std::string, std::string>> live;

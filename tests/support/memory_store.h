@@ -60,6 +60,8 @@ class MemoryStore final : public Store {
   uint64_t written_bytes() const;
   uint64_t gets() const;
   uint64_t syncs() const;
+  // Snapshots and iterators that live.
+  size_t pins() const;
   // Live keys and their values in order.
   std::vector<std::pair<std::string, std::string>> Dump() const;
 

@@ -30,37 +30,121 @@ TEST(Directory, ManyNamesAreListedOnceEachInOrderAndInLinearReads) {
   EXPECT_EQ(t.fs->Statistics().nodes, 1u);
 }
 
-TEST(Directory, AnOpenDirectoryShowsWhatItHeldWhenItWasOpened) {
+// One reply of `entries_max` entries, from `offset` on.
+std::vector<ListedEntry> ReadFrom(OpsFixture& t, DirectoryHandle handle, uint64_t offset,
+                                  size_t entries_max) {
+  CollectingSink sink(entries_max);
+  EXPECT_TRUE(t.Run(t.fs->ReadDirectory(handle, offset, sink)).ok());
+  return sink.entries;
+}
+
+DirectoryHandle OpenRoot(OpsFixture& t) {
+  const Result<DirectoryHandle> handle = t.Run(t.fs->OpenDirectory(kRootInode));
+  EXPECT_TRUE(handle.ok());
+  return handle.ok() ? *handle : DirectoryHandle();
+}
+
+TEST(Directory, WhatIsThereAllTheTimeIsListedOnceWhileOthersComeAndGo) {
   OpsFixture t;
   MakeMany(t, 0, 3000);
-  const Result<DirectoryHandle> handle = t.Run(t.fs->OpenDirectory(kRootInode));
-  ASSERT_TRUE(handle.ok());
+  const DirectoryHandle handle = OpenRoot(t);
   std::vector<std::string> seen;
   uint64_t offset = 0;
-  for (int step = 0;; ++step) {
-    CollectingSink sink(100);
-    ASSERT_TRUE(t.Run(t.fs->ReadDirectory(*handle, offset, sink)).ok());
-    if (sink.entries.empty()) {
+  size_t removed = 0;
+  for (int steps = 0;; ++steps) {
+    const std::vector<ListedEntry> entries = ReadFrom(t, handle, offset, 100);
+    if (entries.empty()) {
       break;
     }
-    offset = sink.entries.back().next_offset;
-    for (const ListedEntry& entry : sink.entries) {
-      seen.push_back(entry.name);
+    offset = entries.back().next_offset;
+    for (const ListedEntry& entry : entries) {
+      if (entry.name.size() == 7) {
+        seen.push_back(entry.name);
+      }
     }
-    // Others delete what is to come and create before, between and behind.
-    ASSERT_TRUE(t.Run(t.fs->Unlink(kRootInode, fmt::format("{:07}", 2999 - step))).ok());
-    t.Make(kRootInode, fmt::format("{:07}b", step * 90));
+    // The name to go on from and one to come are removed; others are made before, between and behind.
+    ASSERT_TRUE(t.Run(t.fs->Unlink(kRootInode, entries.back().name)).ok());
+    removed += t.Run(t.fs->Unlink(kRootInode, fmt::format("{:07}", 2999 - steps))).ok() ? 1 : 0;
+    t.Make(kRootInode, fmt::format("{:07}b", steps * 90));
+    t.Make(kRootInode, fmt::format("{:07}", 3000 + steps));
   }
-  ASSERT_EQ(seen.size(), 3002u);
-  for (size_t i = 0; i < 3000; ++i) {
-    EXPECT_EQ(seen[i + 2], fmt::format("{:07}", i));
+  ASSERT_EQ(seen.size(), 3000u - removed);
+  for (size_t i = 0; i < seen.size(); ++i) {
+    EXPECT_EQ(seen[i], fmt::format("{:07}", i));
   }
   // Rewinding shows the present.
-  CollectingSink sink(10'000);
-  ASSERT_TRUE(t.Run(t.fs->ReadDirectory(*handle, 0, sink)).ok());
-  EXPECT_EQ(sink.entries.size(), 3002u);
-  EXPECT_EQ(sink.entries[3].name, "0000000b");
-  t.fs->ReleaseDirectory(*handle);
+  EXPECT_EQ(ReadFrom(t, handle, 0, 10'000)[3].name, "0000000b");
+  t.fs->ReleaseDirectory(handle);
+}
+
+TEST(Directory, AListingBeginsWhenItsFirstEntryIsRead) {
+  OpsFixture t;
+  const DirectoryHandle handle = OpenRoot(t);
+  t.Make(kRootInode, "x");
+  const std::vector<ListedEntry> entries = ReadFrom(t, handle, 0, 10);
+  ASSERT_EQ(entries.size(), 3u);
+  EXPECT_EQ(entries[2].name, "x");
+  t.fs->ReleaseDirectory(handle);
+}
+
+TEST(Directory, AnOpenDirectoryHoldsNothingInTheStoreBetweenCalls) {
+  OpsFixture t;
+  MakeMany(t, 0, 300);
+  const DirectoryHandle handle = OpenRoot(t);
+  EXPECT_EQ(t.store->pins(), 0u);
+  uint64_t offset = 0;
+  for (std::vector<ListedEntry> entries; !(entries = ReadFrom(t, handle, offset, 100)).empty();) {
+    offset = entries.back().next_offset;
+    EXPECT_EQ(t.store->pins(), 0u);
+  }
+  EXPECT_EQ(t.store->pins(), 0u);
+  t.fs->ReleaseDirectory(handle);
+}
+
+TEST(Directory, AListingEndsWhoeverMakesAFileForEachThatIsListed) {
+  for (const int files : {5, 200}) {
+    OpsFixture t;
+    MakeMany(t, 0, files);
+    const DirectoryHandle handle = OpenRoot(t);
+    uint64_t offset = 0;
+    int made = 0;
+    for (std::vector<ListedEntry> entries;
+         made < 1000 && !(entries = ReadFrom(t, handle, offset, 100)).empty();) {
+      offset = entries.back().next_offset;
+      for (size_t i = 0; i < entries.size(); ++i) {
+        t.Make(kRootInode, fmt::format("new{:07}", made++));
+      }
+    }
+    EXPECT_EQ(made, files + 2);
+    t.fs->ReleaseDirectory(handle);
+  }
+}
+
+TEST(Directory, AnOffsetMeansItsPlaceWhateverWasRemovedAndMadeSince) {
+  OpsFixture t;
+  MakeMany(t, 0, 5000);
+  const DirectoryHandle handle = OpenRoot(t);
+  std::vector<ListedEntry> all;
+  for (std::vector<ListedEntry> entries;
+       !(entries = ReadFrom(t, handle, all.empty() ? 0 : all.back().next_offset, 700)).empty();) {
+    all.insert(all.end(), entries.begin(), entries.end());
+  }
+  ASSERT_EQ(all.size(), 5002u);
+  for (size_t i = 2; i < all.size(); i += 2) {
+    ASSERT_TRUE(t.Run(t.fs->Unlink(kRootInode, all[i].name)).ok());
+    t.Make(kRootInode, all[i].name + "b");
+  }
+  for (const size_t at : {4000u, 3u, 2u, 1999u, 4998u, 1024u, 0u}) {
+    const std::vector<ListedEntry> two = ReadFrom(t, handle, all[at].next_offset, 2);
+    ASSERT_FALSE(two.empty());
+    for (const ListedEntry& entry : two) {
+      const size_t expected = entry.next_offset - 1;
+      EXPECT_EQ(entry.name, all[expected].name);
+      EXPECT_TRUE(expected < 2 || expected % 2 == 1);
+      EXPECT_LE(expected, at + 4);
+    }
+  }
+  t.fs->ReleaseDirectory(handle);
 }
 
 TEST(Directory, AnyOffsetThatWasGivenOutIsAPlaceToGoOnFrom) {
@@ -84,22 +168,18 @@ TEST(Directory, AnyOffsetThatWasGivenOutIsAPlaceToGoOnFrom) {
   t.fs->ReleaseDirectory(*handle);
 }
 
-TEST(Directory, PlusCountsALookupForEachEntryItGaveAndNoneForWhatVanished) {
+TEST(Directory, PlusCountsALookupForEachEntryItGave) {
   OpsFixture t;
   MakeMany(t, 0, 10);
-  const Result<DirectoryHandle> handle = t.Run(t.fs->OpenDirectory(kRootInode));
-  ASSERT_TRUE(handle.ok());
-  ASSERT_TRUE(t.Run(t.fs->Unlink(kRootInode, "0000003")).ok());
+  const DirectoryHandle handle = OpenRoot(t);
   CollectingSink sink(8);
-  ASSERT_TRUE(t.Run(t.fs->ReadDirectoryPlus(*handle, 0, sink)).ok());
+  ASSERT_TRUE(t.Run(t.fs->ReadDirectoryPlus(handle, 0, sink)).ok());
   ASSERT_EQ(sink.entries.size(), 8u);
   EXPECT_FALSE(sink.entries[0].counted);
   EXPECT_TRUE(sink.entries[2].counted);
-  EXPECT_EQ(sink.entries[5].name, "0000003");
-  EXPECT_FALSE(sink.entries[5].counted);
-  // "." and ".." and the vanished name aside; the entry that did not fit is not counted.
-  EXPECT_EQ(t.fs->Statistics().nodes, 1u + 5u);
-  t.fs->ReleaseDirectory(*handle);
+  // "." and ".." aside; the entry that did not fit is not counted.
+  EXPECT_EQ(t.fs->Statistics().nodes, 1u + 6u);
+  t.fs->ReleaseDirectory(handle);
 }
 
 TEST(Directory, NodesCostLittleAndTheirMemoryComesBack) {
