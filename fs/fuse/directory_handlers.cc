@@ -68,9 +68,7 @@ Task<void> AnswerOpen(fuse_req_t request, InodeNumber inode) {
   }
   fuse_file_info file = {};
   file.fh = handle->value;
-  // The kernel keeps the listing and throws it away when it changes the directory itself.
-  file.cache_readdir = 1;
-  file.keep_cache = 1;
+  // No cache_readdir: one stream may fill the kernel's cache for another, and offsets are the stream's own.
   if (fuse_reply_open(request, &file) != 0) {
     channel.filesystem().ReleaseDirectory(*handle);
   }
