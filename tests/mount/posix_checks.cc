@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <functional>
@@ -277,6 +278,93 @@ void DirectoryStreamSurvivesRemovals() {
   EXPECT(removed == 3000 && rmdir(At("listed").c_str()) == 0);
 }
 
+void MakeNumbered(const std::string& folder, int files) {
+  EXPECT(mkdir(At(folder).c_str(), 0755) == 0);
+  for (int i = 0; i < files; ++i) {
+    close(Make(folder + "/" + std::to_string(i)));
+  }
+}
+
+// Names other than "." and "..", of the next `names_max` entries.
+std::vector<std::string> NextNames(DIR* stream, size_t names_max = SIZE_MAX) {
+  std::vector<std::string> names;
+  for (const dirent* entry = nullptr; names.size() < names_max && (entry = readdir(stream)) != nullptr;) {
+    if (entry->d_name[0] != '.') {
+      names.emplace_back(entry->d_name);
+    }
+  }
+  return names;
+}
+
+std::vector<std::string> NamesIn(const std::string& folder) {
+  DIR* const stream = opendir(At(folder).c_str());
+  std::vector<std::string> names = NextNames(stream);
+  closedir(stream);
+  return names;
+}
+
+void RemoveAll(const std::string& folder, const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    EXPECT(unlink(At(folder + "/" + name).c_str()) == 0);
+  }
+}
+
+void AListingHasWhatWasMadeBetweenOpeningAndReading() {
+  MakeNumbered("opened", 1);
+  const int folder = open(At("opened").c_str(), O_RDONLY | O_DIRECTORY);
+  close(openat(folder, "x", O_CREAT | O_WRONLY, 0644));
+  DIR* const stream = fdopendir(folder);
+  EXPECT(NextNames(stream).size() == 2);
+  close(openat(folder, "y", O_CREAT | O_WRONLY, 0644));
+  rewinddir(stream);
+  EXPECT(NextNames(stream).size() == 3);
+  closedir(stream);
+  RemoveAll("opened", NamesIn("opened"));
+  EXPECT(rmdir(At("opened").c_str()) == 0);
+}
+
+void AnOldStreamLeavesNoOldListingBehind() {
+  MakeNumbered("relisted", 1);
+  DIR* const stream = opendir(At("relisted").c_str());
+  close(Make("relisted/x"));
+  EXPECT(S_ISREG(Stat("relisted/x").st_mode));
+  (void)NextNames(stream);
+  EXPECT(NamesIn("relisted").size() == 2);
+  closedir(stream);
+  EXPECT(NamesIn("relisted").size() == 2);
+  RemoveAll("relisted", NamesIn("relisted"));
+  EXPECT(rmdir(At("relisted").c_str()) == 0);
+}
+
+void AListingBesideARemovalHidesNothingFromIt() {
+  MakeNumbered("shared", 3000);
+  DIR* const stream = opendir(At("shared").c_str());
+  RemoveAll("shared", NextNames(stream, 1000));
+  EXPECT(NamesIn("shared").size() == 2000);
+  const std::vector<std::string> rest = NextNames(stream);
+  EXPECT(rest.size() == 2000);
+  RemoveAll("shared", rest);
+  closedir(stream);
+  EXPECT(rmdir(At("shared").c_str()) == 0);
+}
+
+void SeekingBackFindsWhatIsLeft() {
+  MakeNumbered("sought", 3000);
+  DIR* const stream = opendir(At("sought").c_str());
+  std::vector<std::string> names = NextNames(stream, 700);
+  const long place = telldir(stream);
+  const std::vector<std::string> rest = NextNames(stream);
+  EXPECT(rest.size() == 2300);
+  RemoveAll("sought", names);
+  EXPECT(unlink(At("sought/" + rest[0]).c_str()) == 0);
+  seekdir(stream, place);
+  names = NextNames(stream);
+  EXPECT(names == std::vector<std::string>(rest.begin() + 1, rest.end()));
+  RemoveAll("sought", names);
+  closedir(stream);
+  EXPECT(rmdir(At("sought").c_str()) == 0);
+}
+
 void StatfsTellsSpace() {
   struct statvfs answer = {};
   EXPECT(statvfs(root.c_str(), &answer) == 0);
@@ -333,6 +421,10 @@ int main(int argc, char** argv) {
       CHECK_OF(AppendsFromTwoDescriptorsDoNotOverwrite),
       CHECK_OF(SyncCallsAnswer),
       CHECK_OF(DirectoryStreamSurvivesRemovals),
+      CHECK_OF(AListingHasWhatWasMadeBetweenOpeningAndReading),
+      CHECK_OF(AnOldStreamLeavesNoOldListingBehind),
+      CHECK_OF(AListingBesideARemovalHidesNothingFromIt),
+      CHECK_OF(SeekingBackFindsWhatIsLeft),
       CHECK_OF(StatfsTellsSpace),
       CHECK_OF(TimesAreKeptToTheNanosecond),
       CHECK_OF(NamesThatDoNotExistStayAbsentUntilTheyAreMade),
