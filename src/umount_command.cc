@@ -66,7 +66,7 @@ int WatchDaemon(const std::string& directory) {
 // The same without a word to the daemon, which may not answer: by the lock that it has on its device.
 int WatchHolder(const std::string& source) {
   struct stat device {};
-  const pid_t holder = stat(source.c_str(), &device) == 0 ? HolderOf(device) : 0;
+  const pid_t holder = stat(source.c_str(), &device) == 0 ? LockHolderOf(device) : 0;
   return holder == 0 ? -1 : static_cast<int>(syscall(SYS_pidfd_open, holder, 0));
 }
 

@@ -66,10 +66,14 @@ bool HoldsLock(const std::filesystem::path& process, const std::filesystem::path
   return false;
 }
 
-}  // namespace
+// Processes other than this one; 0 where none is found.
+struct Openers {
+  int locking = 0;
+  int any = 0;
+};
 
-int HolderOf(const struct stat& device) {
-  int holder = 0;
+Openers FindOpeners(const struct stat& device) {
+  Openers openers;
   std::error_code error;
   for (const auto& process : std::filesystem::directory_iterator("/proc", error)) {
     const int id = std::atoi(process.path().filename().c_str());
@@ -82,17 +86,25 @@ int HolderOf(const struct stat& device) {
       if (stat(open_file.path().c_str(), &found) != 0 || !IsSame(device, found)) {
         continue;
       }
+      openers.any = id;
       if (HoldsLock(process.path(), open_file.path().filename())) {
-        return id;
+        openers.locking = id;
+        return openers;
       }
-      holder = holder == 0 ? id : holder;
     }
   }
-  return holder;
+  return openers;
+}
+
+}  // namespace
+
+int LockHolderOf(const struct stat& device) {
+  return FindOpeners(device).locking;
 }
 
 std::string DescribeHolder(const struct stat& device) {
-  const int process = HolderOf(device);
+  const Openers openers = FindOpeners(device);
+  const int process = openers.locking != 0 ? openers.locking : openers.any;
   const std::string where = MountOf(device);
   std::string text;
   if (!where.empty()) {

@@ -8,9 +8,9 @@
 
 namespace varve {
 
-// The process other than this one that has it open with a lock (flock(2) or fcntl(2)); if none has, one that
-// has it open; 0 when none is found. Blocks: walks /proc.
-int HolderOf(const struct stat& device);
+// The process other than this one that has a lock on it (flock(2), or of open files by fcntl(2)); 0 when none
+// is found. Blocks: walks /proc.
+int LockHolderOf(const struct stat& device);
 
 // "mounted on /mnt", "held by varve (process 1234)", or empty when nothing is found. Blocks: walks /proc.
 std::string DescribeHolder(const struct stat& device);

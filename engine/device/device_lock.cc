@@ -12,8 +12,8 @@ namespace varve {
 
 namespace {
 
-// "varve": farther out than any device reaches, and nobody else's.
-constexpr off_t kLockedByte = 0x7661727665;
+// "varve" at 2^20: some 500 PB, farther out than any device reaches, and nobody else's.
+constexpr off_t kLockedByte = off_t{0x7661727665} << 20;
 
 }  // namespace
 

@@ -302,13 +302,13 @@ uint32_t FileSectorBytes(int fd) {
 }
 
 // A process that was killed lets go of its files only when the kernel has taken its ring down, some time
-// after the process is gone: while nobody can be named as the holder of `found`, it is worth waiting. Blocks.
+// after the process is gone: while nobody is seen to hold a lock on `found`, it is worth waiting. Blocks.
 template <typename Claim>
 bool ClaimInTime(const struct stat& found, const Claim& claim) {
   constexpr int kTries = 40;
   constexpr useconds_t kPauseMicros = 50'000;
   for (int i = 0; i < kTries && !claim(); ++i) {
-    if (i + 1 == kTries || !DescribeHolder(found).empty()) {
+    if (i + 1 == kTries || LockHolderOf(found) != 0) {
       return false;
     }
     usleep(kPauseMicros);
