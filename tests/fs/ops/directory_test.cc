@@ -101,7 +101,7 @@ TEST(Directory, AnOpenDirectoryHoldsNothingInTheStoreBetweenCalls) {
   t.fs->ReleaseDirectory(handle);
 }
 
-TEST(Directory, AListingEndsWhoeverMakesAFileForEachThatIsListed) {
+TEST(Directory, AListingEndsThoughEachNameThatItShowsAddsOneBehindAll) {
   for (const int files : {5, 200}) {
     OpsFixture t;
     MakeMany(t, 0, files);
