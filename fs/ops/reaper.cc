@@ -223,17 +223,21 @@ Task<Result<bool>> Reaper::DoBatch(Work& work) {
 
 Task<Result<bool>> Reaper::RemoveOrphanBatch(Work& work) {
   const NamespaceKey key = NamespaceKey::Orphan(work.inode);
-  Store::Lookup found = co_await store_.Get(key, ReadOptions());
-  if (!found.ok()) {
-    co_return found.error();
-  }
-  // A truncation that is finished has no record any more; a file that is in use waits until it is forgotten.
-  if (!*found || nodes_.Contains(work.inode)) {
-    co_return false;
-  }
-  Result<OrphanRecord> orphan = DecodeOrphan((*found)->bytes());
-  if (!orphan.ok()) {
-    co_return orphan.error();
+  {
+    // Not held while the batch waits for space (unpin.h).
+    Store::Lookup found = co_await store_.Get(key, ReadOptions());
+    if (!found.ok()) {
+      co_return found.error();
+    }
+    // A truncation that is finished has no record any more; a file that is in use waits until it is
+    // forgotten.
+    if (!*found || nodes_.Contains(work.inode)) {
+      co_return false;
+    }
+    const Result<OrphanRecord> orphan = DecodeOrphan((*found)->bytes());
+    if (!orphan.ok()) {
+      co_return orphan.error();
+    }
   }
   WriteBatch batch;
   batch.MarkFreesSpace();

@@ -154,12 +154,15 @@ Task<Status> FileSystem::RemoveXattr(InodeNumber inode, std::string_view name) {
     co_return NoAttribute();
   }
   const NamespaceKey key = NamespaceKey::Xattr(inode, name);
-  Store::Lookup found = co_await GetFrom(core_->store, key);
-  if (!found.ok()) {
-    co_return found.error();
-  }
-  if (!*found) {
-    co_return NoAttribute();
+  {
+    // Not held while the change waits for space (unpin.h).
+    const Store::Lookup found = co_await GetFrom(core_->store, key);
+    if (!found.ok()) {
+      co_return found.error();
+    }
+    if (!*found) {
+      co_return NoAttribute();
+    }
   }
   Result<std::string> names = co_await ListNames(*core_, inode);
   if (!names.ok()) {

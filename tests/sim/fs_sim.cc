@@ -45,6 +45,10 @@ class FsRun {
     options_.memtable_bytes = 32 * kKiB << random_.Below(5);
     options_.block_cache_bytes = random_.OneIn(3) ? 0 : 256 * kKiB;
     options_.table_bytes = 32 * kKiB << random_.Below(3);
+    if (full_device_) {
+      // What the store chooses for such a device: tables of the size of an allocation unit waste half of it.
+      options_.table_bytes = 512 * kKiB;
+    }
     options_.level1_bytes = 4 * options_.table_bytes;
     options_.level_ratio = 2 + static_cast<uint32_t>(random_.Below(6));
     options_.level0_tables_trigger = 1 + static_cast<uint32_t>(random_.Below(4));
