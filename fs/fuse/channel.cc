@@ -42,6 +42,8 @@ Result<std::unique_ptr<Channel>> Channel::Create(Environment environment) {
   fuse_args args = {1, arguments, 0};
   const fuse_lowlevel_ops operations = FuseOperations();
   channel->session_ = fuse_session_new(&args, &operations, sizeof(operations), channel.get());
+  // The library has made a copy of its own.
+  fuse_opt_free_args(&args);
   if (channel->session_ == nullptr) {
     return DeviceError("libfuse refuses to make a session");
   }
