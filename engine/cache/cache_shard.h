@@ -30,16 +30,18 @@ class BlockCache::Shard {
 
  private:
   struct OfTable;
-  struct Entry {
-    BlockKey key;
+  // What a lookup touches comes first: one cache line.
+  struct alignas(64) Entry {
     uint64_t hash = 0;
+    Entry* next_in_bucket = nullptr;
+    BlockKey key;
     BlockRef block;
-    uint64_t charge = 0;
     BlockKind kind = BlockKind::kData;
     bool in_main = false;
     // Hits since it was inserted or last spared, up to a maximum.
     uint8_t hits = 0;
-    Entry* next_in_bucket = nullptr;
+
+    uint64_t charge = 0;
     Entry* newer = nullptr;
     Entry* older = nullptr;
     OfTable* of_table = nullptr;

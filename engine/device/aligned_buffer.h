@@ -2,13 +2,11 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdlib>
 #include <cstring>
 #include <span>
 #include <string_view>
 #include <utility>
 
-#include "engine/base/check.h"
 #include "engine/base/units.h"
 
 namespace varve {
@@ -22,12 +20,8 @@ class AlignedBuffer {
   AlignedBuffer() = default;
   // At least `bytes` long, rounded up to `grain` (a power of two: the sector size). Running out of memory
   // ends the process.
-  explicit AlignedBuffer(size_t bytes, size_t grain = kAlignment) : size_(RoundUp(bytes, grain)) {
-    if (size_ > 0) {
-      data_ = static_cast<std::byte*>(std::aligned_alloc(kAlignment, RoundUp(size_, kAlignment)));
-      Check(data_ != nullptr, "out of memory for an I/O buffer");
-    }
-  }
+  explicit AlignedBuffer(size_t bytes, size_t grain = kAlignment)
+      : data_(Allocate(RoundUp(bytes, grain))), size_(RoundUp(bytes, grain)) {}
   static AlignedBuffer Zeroed(size_t bytes, size_t grain = kAlignment) {
     AlignedBuffer buffer(bytes, grain);
     buffer.Zero(0, buffer.size());
@@ -37,13 +31,13 @@ class AlignedBuffer {
       : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
   AlignedBuffer& operator=(AlignedBuffer&& other) noexcept {
     if (this != &other) {
-      std::free(data_);
+      Free(data_, size_);
       data_ = std::exchange(other.data_, nullptr);
       size_ = std::exchange(other.size_, 0);
     }
     return *this;
   }
-  ~AlignedBuffer() { std::free(data_); }
+  ~AlignedBuffer() { Free(data_, size_); }
 
   std::byte* data() { return data_; }
   const std::byte* data() const { return data_; }
@@ -69,6 +63,10 @@ class AlignedBuffer {
   }
 
  private:
+  // Buffers for a few blocks are kept by each thread for its next reads. nullptr for 0 bytes.
+  static std::byte* Allocate(size_t bytes);
+  static void Free(std::byte* data, size_t bytes);
+
   std::byte* data_ = nullptr;
   size_t size_ = 0;
 };

@@ -1,7 +1,6 @@
 // Memory for coroutine frames. Awaiting a Task that is ready costs little more than its frame, so frames come
 // from lists that each thread keeps for itself: 232 instructions an awaited ready Task with malloc, see
-// docs/design/ring.md. Builds with a sanitizer use the heap instead (frame_heap.cc), so that it sees frames
-// that are used after their end.
+// docs/design/ring.md.
 #pragma once
 
 #include <cstddef>
