@@ -13,7 +13,16 @@ namespace varve {
 namespace {
 
 // Two blocks, and what they exceed their nominal size by.
-constexpr uint32_t kDeepestFirstReadBytes = 10 * kKiB;
+constexpr uint32_t kFirstReadBytes = 10 * kKiB;
+// Of all bytes of the store.
+constexpr uint64_t kFirstReadShare = 16;
+
+// What a walk that seeks into a sorted run of `run_bytes` reads first. Of a walk of a few dozen entries a run
+// with a fair share of the store's bytes often gives so many that it goes on into a second block: read at
+// once with the first that costs hardly more, and saves the walk a wait.
+uint32_t FirstReadBytes(uint64_t run_bytes, uint64_t store_bytes) {
+  return run_bytes >= store_bytes / kFirstReadShare ? kFirstReadBytes : 0;
+}
 
 // What the memtables know: newest first.
 std::optional<MemtableEntry> FindInMemory(const ReadState& state, const PointQuery& query) {
@@ -107,29 +116,29 @@ std::unique_ptr<InternalIterator> NewStateIterator(const TableEnvironment& table
   TableIteratorOptions options;
   options.fill_cache = read.fill_cache;
   options.pass_over_damage = read.pass_over_damage;
+  const uint64_t store_bytes = state.version->totals().total_bytes;
   std::vector<std::unique_ptr<InternalIterator>> sources;
+  const auto add_table = [&](const LiveTable& table) {
+    if (MayHoldAny(table, lower, upper)) {
+      options.first_read_bytes = FirstReadBytes(table.total_bytes(), store_bytes);
+      sources.push_back(NewTableIterator(tables, table.view(), options));
+    }
+  };
   sources.push_back(std::make_unique<MemtableSource>(state.active->memtable));
   for (const std::shared_ptr<HeldMemtable>& held : state.immutables) {
     sources.push_back(std::make_unique<MemtableSource>(held->memtable));
   }
   for (const StampedTable& placed : state.version->level0()) {
-    if (MayHoldAny(*placed.table, lower, upper)) {
-      sources.push_back(NewTableIterator(tables, placed.table->view(), options));
-    }
+    add_table(*placed.table);
   }
   for (uint32_t i = 1; i < kLevels; i++) {
     const Level& level = state.version->level(i);
     if (!level.tree.empty()) {
-      TableIteratorOptions of_tree = options;
-      // Most entries of a walk come from the deepest level, and a walk of a few dozen goes on into its second
-      // block: read at once with the first it costs hardly more.
-      of_tree.first_read_bytes = i == state.version->last_level() ? kDeepestFirstReadBytes : 0;
-      sources.push_back(NewTreeIterator(tables, level.tree, of_tree));
+      options.first_read_bytes = FirstReadBytes(level.tree.totals().total_bytes, store_bytes);
+      sources.push_back(NewTreeIterator(tables, level.tree, options));
     }
     for (const StampedTable& placed : level.log) {
-      if (MayHoldAny(*placed.table, lower, upper)) {
-        sources.push_back(NewTableIterator(tables, placed.table->view(), options));
-      }
+      add_table(*placed.table);
     }
   }
   return NewMergingIterator(std::move(sources));

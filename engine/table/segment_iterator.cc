@@ -131,6 +131,7 @@ bool SegmentIterator::OpenFooter() {
     return false;
   }
   footer_ = *footer;
+  path_.reserve(footer_.index_levels());
   path_.push_back(Cursor{std::move(block), footer_.root(), 0});
   return true;
 }
