@@ -97,12 +97,16 @@ Task<Result<Superblock>> SuperblockStore::Load() {
     }
   }
   worse_copy_ = first_is_good ? 1 : 0;
+  may_not_be_durable_ = false;
   if (first_is_good && second_is_good) {
     if ((*copies[0].read)->uuid != (*copies[1].read)->uuid) {
       problems_.push_back(fmt::format("superblock copy 1 at byte {} belongs to another store ({})",
                                       copies[1].offset.value, FormatUuid((*copies[1].read)->uuid)));
-    } else if ((*copies[0].read)->generation < (*copies[1].read)->generation) {
-      worse_copy_ = 0;
+    } else {
+      const uint64_t first_generation = (*copies[0].read)->generation;
+      const uint64_t second_generation = (*copies[1].read)->generation;
+      worse_copy_ = first_generation < second_generation ? 0 : 1;
+      may_not_be_durable_ = first_generation != second_generation;
     }
   }
   const Copy& worse = copies[worse_copy_];
@@ -153,6 +157,18 @@ Task<Status> SuperblockStore::Format(Superblock superblock) {
   co_return OkStatus();
 }
 
+Task<Status> SuperblockStore::MakeDurable() {
+  Check(current_.has_value(), "a superblock was made durable before it was loaded");
+  if (!may_not_be_durable_) {
+    co_return OkStatus();
+  }
+  Status status = co_await WriteCopy(1 - worse_copy_, *current_);
+  if (status.ok()) {
+    may_not_be_durable_ = false;
+  }
+  co_return status;
+}
+
 Task<Status> SuperblockStore::MendBadCopy() {
   Check(current_.has_value(), "a superblock was mended before it was loaded");
   if (problems_.empty()) {
@@ -179,6 +195,7 @@ Task<Status> SuperblockStore::Update(Superblock next) {
   }
   current_ = std::move(next);
   worse_copy_ = 1;
+  may_not_be_durable_ = false;
   problems_.clear();
   co_return OkStatus();
 }

@@ -39,6 +39,11 @@ class SuperblockStore {
   // keep both, and write nothing more. Precondition: Load() or Format() succeeded.
   Task<Status> Update(Superblock next);
 
+  // Load() may have chosen a copy that an earlier process left in the device's cache, where a flush that
+  // failed may have lost it. Writes that copy again, the same bytes, if the other one is behind it; durable
+  // when this succeeds. Before anything else is written that current() names. Precondition: Load() or
+  // Format() succeeded.
+  Task<Status> MakeDurable();
   // Writes the copy of which problems() tells anew, as it should be; durable when this succeeds. The copy in
   // use is not touched. Precondition: Load() succeeded.
   Task<Status> MendBadCopy();
@@ -61,6 +66,9 @@ class SuperblockStore {
   std::optional<Superblock> current_;
   // The copy that an update writes first: bad, or the older one.
   uint32_t worse_copy_ = 1;
+  // The other copy is good and one or more updates behind. (Of two equal ones the first was durable before
+  // the second was written.)
+  bool may_not_be_durable_ = false;
   std::vector<std::string> problems_;
 };
 

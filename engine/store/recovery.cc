@@ -107,6 +107,12 @@ Task<Result<StoreImpl::Recovered>> StoreImpl::ReplayLog(const Version& version) 
       co_return replayed.error();
     }
   }
+  if (!options_.read_only) {
+    const Status written = co_await reader.WriteAgain();
+    if (!written.ok()) {
+      co_return written.error();
+    }
+  }
   recovered.end = reader.end();
   if (!recovered.end.damage.empty()) {
     environment_.logger.Log(

@@ -3,9 +3,9 @@
 // The manifest is a byte space over the extents that the superblock names: a snapshot, then edits, one record
 // each. A record is one or more whole sectors. Every sector begins with a header that says which record and
 // which part of it it is, and has a checksum bound to the store, to this manifest and to the sector's place.
-// The extents are zeroed before the superblock names them, and each sector is written once: so a sector is
-// either zero (never written), or good, or damaged. That tells a torn record, which was never acknowledged,
-// from a damaged one, which was.
+// The extents are zeroed before the superblock names them, and each sector is written once (the last
+// record again by recovery, the same bytes): so a sector is either zero (never written), or good, or damaged.
+// That tells a torn record, which was never acknowledged, from a damaged one, which was.
 #pragma once
 
 #include <cstddef>

@@ -31,7 +31,7 @@ Status ManifestAssembler::Add(std::string_view bytes, std::vector<Record>& recor
 Status ManifestAssembler::CompleteRecord(std::vector<Record>& records) {
   const auto payload_bytes = LoadFixed<uint32_t>(content_.data() + manifest_format::kPayloadBytesAt);
   const auto kind = static_cast<uint8_t>(content_[manifest_format::kKindAt]);
-  if (payload_bytes > content_.size() - manifest_format::kRecordHeaderBytes) {
+  if (manifest_format::RecordBytes(payload_bytes, sector_bytes_) != parts_ * sector_bytes_) {
     return Corruption(fmt::format("record {} of the manifest has an impossible length", next_record_));
   }
   if (kind != static_cast<uint8_t>(manifest_format::RecordKind::kSnapshot) &&
@@ -109,6 +109,7 @@ class Replay {
     }
     if (record.kind == manifest_format::RecordKind::kEdit) {
       ++edits_;
+      last_edit_ = record.payload;
     } else if (edits_ > 0) {
       return Corruption(
           fmt::format("record {} of the manifest is of a snapshot, behind edits", record.number));
@@ -127,12 +128,14 @@ class Replay {
 
   Version& version() { return version_; }
   uint64_t edits() const { return edits_; }
+  std::optional<std::string>& last_edit() { return last_edit_; }
 
  private:
   LiveTables& tables_;
   ManifestVisitor visit_;
   Version version_;
   uint64_t edits_ = 0;
+  std::optional<std::string> last_edit_;
 };
 
 // The snapshot was durable before the superblock named it: it must all be there, byte for byte.
@@ -193,6 +196,7 @@ Task<Result<ManifestContent>> ReadManifest(BlockDevice& device, const Superblock
   content.next_record = assembler.next_record();
   content.clean_end = assembler.clean_end();
   content.edits = replay.edits();
+  content.last_edit = std::move(replay.last_edit());
   co_return content;
 }
 

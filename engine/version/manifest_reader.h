@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -72,6 +73,9 @@ struct ManifestContent {
   uint32_t next_record = 0;
   bool clean_end = true;
   uint64_t edits = 0;
+  // The payload of the last record, unless that is of the snapshot: it alone may not be durable, since each
+  // record is durable before the next is written (ManifestWriter::WriteLastAgain).
+  std::optional<std::string> last_edit;
 };
 
 // Reads the manifest that `superblock` names and applies it. New tables come alive in `tables`; none is

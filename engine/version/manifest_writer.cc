@@ -96,15 +96,25 @@ bool ManifestWriter::Fits(size_t edit_bytes) const {
 
 Task<Status> ManifestWriter::Append(std::string_view encoded_edit) {
   Check(Fits(encoded_edit.size()), "an edit was appended to a full manifest");
-  const std::string sectors = manifest_format::EncodeRecord(
-      seed_, end_, next_record_, manifest_format::RecordKind::kEdit, encoded_edit, device_.sector_bytes());
-  Status written = co_await WriteAt(end_, sectors, Persistence::kDurable);
+  Status written = co_await WriteEdit(end_, next_record_, encoded_edit);
   if (!written.ok()) {
     co_return written;
   }
-  end_ += sectors.size();
+  end_ += manifest_format::RecordBytes(encoded_edit.size(), device_.sector_bytes());
   ++next_record_;
   co_return OkStatus();
+}
+
+Task<Status> ManifestWriter::WriteLastAgain(std::string_view encoded_edit) {
+  const uint64_t bytes = manifest_format::RecordBytes(encoded_edit.size(), device_.sector_bytes());
+  Check(next_record_ > 0 && bytes <= end_, "the last edit of a manifest that has none was written again");
+  return WriteEdit(end_ - bytes, next_record_ - 1, encoded_edit);
+}
+
+Task<Status> ManifestWriter::WriteEdit(uint64_t position, uint32_t record, std::string_view encoded_edit) {
+  const std::string sectors = manifest_format::EncodeRecord(
+      seed_, position, record, manifest_format::RecordKind::kEdit, encoded_edit, device_.sector_bytes());
+  co_return co_await WriteAt(position, sectors, Persistence::kDurable);
 }
 
 Task<Status> ManifestWriter::WriteAt(uint64_t position, std::string_view bytes, Persistence persistence) {

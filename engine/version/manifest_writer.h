@@ -36,8 +36,12 @@ class ManifestWriter {
   // Durable when the Task ends. Precondition: Fits. After an error the record may be there or not: nothing
   // more may be appended to this manifest.
   Task<Status> Append(std::string_view encoded_edit);
+  // Writes the last record, which is `encoded_edit`, again where it lies, the same bytes: durable when the
+  // Task ends.
+  Task<Status> WriteLastAgain(std::string_view encoded_edit);
 
  private:
+  Task<Status> WriteEdit(uint64_t position, uint32_t record, std::string_view encoded_edit);
   Task<Status> WriteAt(uint64_t position, std::string_view bytes, Persistence persistence);
   Task<Status> WriteSnapshot(std::string_view sectors);
 

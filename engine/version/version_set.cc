@@ -52,11 +52,12 @@ void DropIfPassed(std::optional<Number>& counter, Number now) {
 }  // namespace
 
 VersionSet::VersionSet(VersionSetEnvironment environment, std::unique_ptr<ManifestWriter> manifest,
-                       bool clean_end, std::shared_ptr<const Version> version,
+                       ManifestContent& content, std::shared_ptr<const Version> version,
                        std::shared_ptr<LiveTables> tables)
     : environment_(environment),
       manifest_(std::move(manifest)),
-      clean_end_(clean_end),
+      clean_end_(content.clean_end),
+      recovered_edit_(std::move(content.last_edit)),
       tables_(std::move(tables)),
       next_table_id_(version->counters().next_table_id.value),
       table_id_limit_(version->counters().next_table_id.value),
@@ -91,7 +92,7 @@ Task<Result<std::unique_ptr<VersionSet>>> VersionSet::Open(VersionSetEnvironment
   auto manifest = std::make_unique<ManifestWriter>(environment.device, superblock.uuid, superblock.manifest,
                                                    content->end, content->next_record);
   co_return std::unique_ptr<VersionSet>(
-      new VersionSet(environment, std::move(manifest), content->clean_end, version, std::move(tables)));
+      new VersionSet(environment, std::move(manifest), *content, version, std::move(tables)));
 }
 
 std::shared_ptr<const Version> VersionSet::current() const {
@@ -150,12 +151,9 @@ Task<Result<std::shared_ptr<const Version>>> VersionSet::Install(VersionEdit edi
   if (!applied.ok()) {
     co_return applied.error();
   }
-  if (!recovered_is_durable_) {
-    const Status flushed = co_await environment_.device.Flush(IoPurpose::kManifest);
-    if (!flushed.ok()) {
-      co_return Failed(flushed.error());
-    }
-    recovered_is_durable_ = true;
+  const Status recovered = co_await MakeRecoveredDurable();
+  if (!recovered.ok()) {
+    co_return Failed(recovered.error());
   }
   const std::string encoded = EncodeVersionEdit(edit);
   if (!clean_end_ || !manifest_->Fits(encoded.size())) {
@@ -183,10 +181,30 @@ Task<Result<std::shared_ptr<const Version>>> VersionSet::Install(VersionEdit edi
   co_return version;
 }
 
+Task<Status> VersionSet::MakeRecoveredDurable() {
+  if (recovered_is_durable_) {
+    co_return OkStatus();
+  }
+  // First the superblock: without it, nobody would find the record.
+  Status status = co_await environment_.superblocks.MakeDurable();
+  if (status.ok() && recovered_edit_.has_value()) {
+    status = co_await manifest_->WriteLastAgain(*recovered_edit_);
+  }
+  if (status.ok()) {
+    recovered_is_durable_ = true;
+    recovered_edit_.reset();
+  }
+  co_return status;
+}
+
 Task<Status> VersionSet::Roll() {
   const AsyncMutex::Guard guard = co_await install_mutex_.Lock();
   if (!failure_.ok()) {
     co_return failure_;
+  }
+  const Status recovered = co_await MakeRecoveredDurable();
+  if (!recovered.ok()) {
+    co_return Failed(recovered.error());
   }
   co_return co_await RollLocked(0);
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,7 @@ namespace varve {
 
 class ExtentAllocator;
 class ManifestWriter;
+struct ManifestContent;
 class SuperblockStore;
 
 // Hears of installs in their order, before Install ends, while the next install waits: the place to publish
@@ -79,10 +81,12 @@ class VersionSet {
   std::vector<Extent> manifest_extents() const;
 
  private:
-  VersionSet(VersionSetEnvironment environment, std::unique_ptr<ManifestWriter> manifest, bool clean_end,
-             std::shared_ptr<const Version> version, std::shared_ptr<LiveTables> tables);
+  VersionSet(VersionSetEnvironment environment, std::unique_ptr<ManifestWriter> manifest,
+             ManifestContent& content, std::shared_ptr<const Version> version,
+             std::shared_ptr<LiveTables> tables);
 
   void Complete(VersionEdit& edit);
+  Task<Status> MakeRecoveredDurable();
   Task<Status> RollLocked(size_t room_for_edit_bytes);
   Error Failed(const Error& cause);
   void SetCurrent(std::shared_ptr<const Version> version);
@@ -90,12 +94,14 @@ class VersionSet {
   VersionSetEnvironment environment_;
   // One installer at a time; held over the manifest write.
   AsyncMutex install_mutex_;
-  // The next four: under install_mutex_.
+  // The next five: under install_mutex_.
   std::unique_ptr<ManifestWriter> manifest_;
   bool clean_end_;
-  // A daemon that was killed may have left what Open has read in the device's cache. A durable record behind
-  // one that is lost with the power would look like damage, so the first install flushes.
+  // An earlier process may have left what Open has read in the device's cache, and a flush may have failed
+  // then: a flush alone does not make that durable. A durable record behind one that is lost with the power
+  // would look like damage, so the first install writes again what may not be durable.
   bool recovered_is_durable_ = false;
+  std::optional<std::string> recovered_edit_;  // ManifestContent::last_edit, until then
   Status failure_;
   std::shared_ptr<LiveTables> tables_;
   std::atomic<uint64_t> next_table_id_;

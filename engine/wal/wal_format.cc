@@ -58,6 +58,19 @@ void WalSegmentHeader::Encode(char* to) const {
              HeaderChecksum(to, SegmentField::kChecksum, WalSegmentSeed(store_uuid, segment_number)));
 }
 
+WalSegmentHeader WalSegmentHeader::Of(const WalSegment& segment, const Uuid& store_uuid, Lsn first_lsn,
+                                      uint32_t sector_bytes) {
+  WalSegmentHeader header;
+  header.store_uuid = store_uuid;
+  header.segment_number = segment.number;
+  header.segment_bytes = segment.extent.bytes();
+  header.epoch = segment.epoch;
+  header.epoch_first_lsn = segment.epoch_first_lsn;
+  header.first_lsn = first_lsn;
+  header.sector_bytes = sector_bytes;
+  return header;
+}
+
 std::optional<WalSegmentHeader> WalSegmentHeader::Decode(std::string_view bytes, const Uuid& store_uuid,
                                                          uint64_t segment_number) {
   if (bytes.size() < kBytes) {

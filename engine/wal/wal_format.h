@@ -32,6 +32,9 @@ struct WalSegmentHeader {
   Lsn first_lsn;  // of the group that was written with it
   uint32_t sector_bytes = 0;
 
+  // Of `segment`, whose first group is `first_lsn`.
+  static WalSegmentHeader Of(const WalSegment& segment, const Uuid& store_uuid, Lsn first_lsn,
+                             uint32_t sector_bytes);
   // `to` holds at least kBytes.
   void Encode(char* to) const;
   // nullopt: no header of this store's segment `number`.

@@ -10,7 +10,7 @@ namespace varve {
 
 namespace {
 
-// Holds the largest group, and lets a log of small groups be read in large pieces.
+// Holds the largest group, and lets a log of small groups be read and written again in large pieces.
 constexpr uint64_t kWindowBytes = 4 * kMiB;
 static_assert(kWindowBytes >= kWalGroupBytesMax);
 
@@ -21,6 +21,8 @@ WalReader::WalReader(BlockDevice& device, WalReaderOptions options)
   next_lsn_ = std::max(options_.log_start, Lsn(1));
   if (!options_.segments.empty()) {
     next_lsn_ = std::max(next_lsn_, options_.segments.front().epoch_first_lsn);
+    // A recovery gets the first segment of its epoch once all that it builds upon is durable.
+    proven_lsn_ = Lsn(std::max(options_.segments.back().epoch_first_lsn, Lsn(1)).value - 1);
   }
   first_lsn_ = next_lsn_;
   place_ = {0, sector_bytes_};
@@ -67,7 +69,7 @@ Task<Result<std::optional<WalGroup>>> WalReader::Find() {
     newer = NewerEpochBehind(newer);
   }
 
-  Result<std::optional<WalGroup>> here = co_await GroupAt(place_);
+  Result<std::optional<WalGroup>> here = co_await GroupAt(place_, next_lsn_);
   if (!here.ok() && !options_.end_at_damage) {
     co_return here;
   }
@@ -77,7 +79,7 @@ Task<Result<std::optional<WalGroup>>> WalReader::Find() {
   const size_t next_segment = place_.segment + 1;
   if (next_segment < segments.size() && segments[next_segment].epoch == segments[place_.segment].epoch) {
     const Place front{next_segment, sector_bytes_};
-    Result<std::optional<WalGroup>> there = co_await GroupAt(front);
+    Result<std::optional<WalGroup>> there = co_await GroupAt(front, next_lsn_);
     if (!there.ok()) {
       co_return there;
     }
@@ -104,7 +106,7 @@ Task<Result<std::optional<WalGroup>>> WalReader::Find() {
   co_return std::optional<WalGroup>();
 }
 
-Task<Result<std::optional<WalGroup>>> WalReader::GroupAt(Place place) {
+Task<Result<std::optional<WalGroup>>> WalReader::GroupAt(Place place, Lsn lsn) {
   const WalSegment& segment = options_.segments[place.segment];
   const uint64_t seed = WalSegmentSeed(options_.store_uuid, segment.number);
   Result<std::optional<std::string_view>> sector = co_await Load(place, sector_bytes_);
@@ -115,7 +117,7 @@ Task<Result<std::optional<WalGroup>>> WalReader::GroupAt(Place place) {
     co_return std::optional<WalGroup>();
   }
   const std::optional<WalGroupHeader> header = WalGroupHeader::Decode(*sector.value(), seed, place.position);
-  if (!header || header->epoch != segment.epoch || header->lsn != next_lsn_) {
+  if (!header || header->epoch != segment.epoch || header->lsn != lsn) {
     co_return std::optional<WalGroup>();
   }
   Result<std::optional<std::string_view>> whole =
@@ -142,6 +144,7 @@ Result<std::optional<WalGroup>> WalReader::Accept(const WalGroup& group, size_t 
     return Corruption(fmt::format("group {} of the log begins with sequence number {} instead of {}",
                                   group.header.lsn.value, first.value, dense.value));
   }
+  Remember(group, {segment, group.position});
   const SequenceNumber last = group.header.last_sequence();
   next_sequence_ = last.Next();
   next_lsn_ = group.header.lsn.Next();
@@ -150,6 +153,78 @@ Result<std::optional<WalGroup>> WalReader::Accept(const WalGroup& group, size_t 
   end_.segments[segment].last_lsn = group.header.lsn;
   end_.segments[segment].last_sequence = last;
   return std::optional<WalGroup>(group);
+}
+
+void WalReader::Remember(const WalGroup& group, Place place) {
+  proven_lsn_ = std::max(proven_lsn_, group.header.flushed_lsn);
+  while (!unproven_.empty() && unproven_.front().last_lsn <= proven_lsn_) {
+    unproven_.pop_front();
+  }
+  if (group.header.lsn <= proven_lsn_) {
+    return;
+  }
+  const uint64_t bytes = group.header.bytes_on_device(sector_bytes_);
+  const bool joins = !unproven_.empty() && unproven_.back().place.segment == place.segment &&
+                     unproven_.back().place.position + unproven_.back().bytes == place.position &&
+                     unproven_.back().bytes + bytes <= kWindowBytes;
+  if (!joins) {
+    unproven_.push_back({.place = place, .bytes = 0, .first_lsn = group.header.lsn, .last_lsn = {}});
+  }
+  unproven_.back().bytes += bytes;
+  unproven_.back().last_lsn = group.header.lsn;
+}
+
+Task<Status> WalReader::WriteAgain() {
+  Check(ended_, "a log was written again before it was read to its end");
+  for (const Run& run : unproven_) {
+    Status written = co_await WriteAgain(run);
+    if (!written.ok()) {
+      co_return written;
+    }
+  }
+  co_return OkStatus();
+}
+
+Task<Status> WalReader::WriteAgain(const Run& run) {
+  const WalSegment& segment = options_.segments[run.place.segment];
+  const Result<std::optional<std::string_view>> loaded = co_await Load(run.place, run.bytes);
+  if (!loaded.ok()) {
+    co_return loaded.error();
+  }
+  // All of them are in the window now: what is looked at is what is written.
+  Place from = run.place;
+  Place to = run.place;
+  for (Lsn lsn = run.first_lsn; lsn <= run.last_lsn; lsn = lsn.Next()) {
+    const Result<std::optional<WalGroup>> group = co_await GroupAt(to, lsn);
+    if (!group.ok()) {
+      co_return group.error();
+    }
+    if (!group->has_value()) {
+      co_return Corruption(
+          fmt::format("group {} of the log was there (segment {}, byte {}), and is not any more", lsn.value,
+                      segment.number, to.position));
+    }
+    to.position += (*group)->header.bytes_on_device(sector_bytes_);
+    if (lsn <= proven_lsn_) {
+      from = to;
+    }
+  }
+  if (from.position == sector_bytes_) {
+    Status written = co_await WriteSegmentHeader(segment, run.first_lsn);
+    if (!written.ok()) {
+      co_return written;
+    }
+  }
+  const std::span<const std::byte> bytes =
+      window_.span().subspan(from.position - window_place_.position, to.position - from.position);
+  co_return co_await device_.Write(segment.extent.offset() + from.position, bytes, options_.purpose);
+}
+
+// Made anew, not read: recovery does not need it, and must not fail where it is damaged.
+Task<Status> WalReader::WriteSegmentHeader(const WalSegment& segment, Lsn first_lsn) {
+  AlignedBuffer buffer = AlignedBuffer::Zeroed(sector_bytes_, sector_bytes_);
+  WalSegmentHeader::Of(segment, options_.store_uuid, first_lsn, sector_bytes_).Encode(buffer.chars());
+  co_return co_await device_.Write(segment.extent.offset(), buffer.span(), options_.purpose);
 }
 
 Error WalReader::Missing(std::string_view proof) const {

@@ -5,9 +5,14 @@
 // is damage, and kCorruption. Groups of an older epoch at or above the first LSN of a newer one are remnants:
 // never yielded. An I/O error is an error, never the end. (All but where WalReaderOptions::end_at_damage
 // says.)
+//
+// What was read need not be durable. An earlier process may have left it in the device's cache; when a flush
+// failed then, later flushes succeed and bring nothing back. So before a new epoch builds upon the log, what
+// nothing in it proves to be durable is written again.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -58,7 +63,7 @@ struct WalEnd {
   std::string damage;
 };
 
-// Writes nothing. One coroutine at a time.
+// Only WriteAgain() writes. One coroutine at a time.
 class WalReader {
  public:
   // `device` must outlive it.
@@ -69,6 +74,11 @@ class WalReader {
   Task<Result<std::optional<WalGroup>>> Next();
   // Precondition: Next() has answered nullopt.
   const WalEnd& end() const;
+  // Writes the groups that may not be durable again, in place and the same bytes, and the headers of the
+  // segments that begin with one: a flush that succeeds after that makes the whole log durable. Holds no more
+  // memory than Next(). Precondition: Next() has answered nullopt. Errors: kDeviceError; kCorruption: a group
+  // was not there any more, and nothing was written in its place.
+  Task<Status> WriteAgain();
 
  private:
   // Where the next group is looked for.
@@ -77,15 +87,27 @@ class WalReader {
     uint64_t position = 0;
   };
 
+  // Groups that lie one behind the other in one segment, no more than one window holds.
+  struct Run {
+    Place place;
+    uint64_t bytes = 0;
+    Lsn first_lsn;
+    Lsn last_lsn;
+  };
+
   Task<Result<std::optional<WalGroup>>> Find();
-  // The group with next_lsn_ if it is there and whole.
-  Task<Result<std::optional<WalGroup>>> GroupAt(Place place);
+  // The group `lsn` if it is there and whole.
+  Task<Result<std::optional<WalGroup>>> GroupAt(Place place, Lsn lsn);
   // The largest flushed LSN that a header names between `place` and the end of its epoch's segments.
   Task<Result<Lsn>> FlushedLsnBeyond(Place place);
   // `bytes` bytes of the segment from `place` on; nullopt when it ends before. Valid until the next call.
   Task<Result<std::optional<std::string_view>>> Load(Place place, uint64_t bytes);
 
   Result<std::optional<WalGroup>> Accept(const WalGroup& group, size_t segment);
+  // Keeps unproven_ as it is described.
+  void Remember(const WalGroup& group, Place place);
+  Task<Status> WriteAgain(const Run& run);
+  Task<Status> WriteSegmentHeader(const WalSegment& segment, Lsn first_lsn);
   Error Missing(std::string_view proof) const;
   // The first segment of a newer epoch behind `segment`; the number of segments when there is none.
   size_t NewerEpochBehind(size_t segment) const;
@@ -103,6 +125,10 @@ class WalReader {
   bool ended_ = false;
   Status failure_;
   WalEnd end_;
+  // Every group up to here was durable when some group or segment that was written later was made.
+  Lsn proven_lsn_;
+  // All groups above that were yielded, in order; of the first run some may lie below.
+  std::deque<Run> unproven_;
 
   // A part of one segment.
   AlignedBuffer window_;

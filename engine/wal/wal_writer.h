@@ -89,8 +89,8 @@ class WalWriter {
   // Precondition: Close has ended, or nothing was ever started.
   ~WalWriter();
 
-  // Once, before anything else: makes durable what recovery has read (a daemon that was killed may have left
-  // it in the device's cache), then gets the first segment.
+  // Once, before anything else: makes durable what recovery has written again (WalReader::WriteAgain), then
+  // gets the first segment, whose epoch says that everything before it is durable.
   Task<Status> Start();
 
   // Copies the encoded records of one batch (engine/base/batch_records.h; `count` of them, at least one, at

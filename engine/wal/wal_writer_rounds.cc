@@ -184,16 +184,8 @@ std::span<const std::byte> WalWriter::Prepare(Group& group) const {
   if (!group.begins_segment) {
     return group.buffer.span().subspan(kFrontBytes, bytes);
   }
-  WalSegmentHeader segment;
-  segment.store_uuid = options_.store_uuid;
-  segment.segment_number = group.segment.number;
-  segment.segment_bytes = group.segment.extent.bytes();
-  segment.epoch = options_.epoch;
-  segment.epoch_first_lsn = options_.first_lsn;
-  segment.first_lsn = group.lsn;
-  segment.sector_bytes = sector_bytes;
   group.buffer.Zero(0, kFrontBytes);
-  segment.Encode(at - sector_bytes);
+  WalSegmentHeader::Of(group.segment, options_.store_uuid, group.lsn, sector_bytes).Encode(at - sector_bytes);
   return group.buffer.span().subspan(kFrontBytes - sector_bytes, sector_bytes + bytes);
 }
 

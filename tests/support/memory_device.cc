@@ -24,6 +24,7 @@ void MemoryDevice::Restore(const Contents& contents) {
   const std::lock_guard<std::mutex> lock(mutex_);
   current_ = contents;
   durable_ = contents;
+  cached_.clear();
 }
 
 std::unique_ptr<MemoryDevice> MemoryDevice::Clone() const {
@@ -36,6 +37,7 @@ void MemoryDevice::Crash() {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (options_.volatile_cache) {
     current_ = durable_;
+    cached_.clear();
   }
 }
 
@@ -141,6 +143,8 @@ Task<Status> MemoryDevice::DoWrite(DeviceOffset offset, std::span<const std::byt
   current_.Write(offset.value, from);
   if (options_.volatile_cache && persistence == Persistence::kDurable) {
     durable_.Write(offset.value, from);
+  } else if (options_.volatile_cache) {
+    cached_.push_back({offset.value, from.size()});
   }
   co_return OkStatus();
 }
@@ -152,11 +156,16 @@ Task<Status> MemoryDevice::DoFlush() {
   const std::lock_guard<std::mutex> lock(mutex_);
   const bool dead = write_fault_.stays && write_fault_.fired;
   if (dead || Fires(flush_fault_)) {
+    cached_.clear();
     co_return Failed("flush", 0);
   }
-  if (options_.volatile_cache) {
-    durable_ = current_;
+  std::vector<std::byte> bytes;
+  for (const Cached& cached : cached_) {
+    bytes.resize(cached.bytes);
+    current_.Read(cached.offset, bytes);
+    durable_.Write(cached.offset, bytes);
   }
+  cached_.clear();
   co_return OkStatus();
 }
 

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "engine/device/block_device.h"
 #include "tests/support/sparse_bytes.h"
@@ -17,7 +18,8 @@ struct MemoryDeviceOptions {
   uint32_t sector_bytes = 512;
   // Operations complete after an Executor::Yield() instead of at once: other coroutines run in between.
   bool yields = false;
-  // Writes that no later Flush() has made durable, and that were not kDurable, are lost in Crash().
+  // Writes that no later Flush() has made durable, and that were not kDurable, are lost in Crash(). A flush
+  // that fails forgets them: they can be read until then, but no later flush makes them durable.
   bool volatile_cache = false;
   std::string name = "memory";
 };
@@ -47,8 +49,8 @@ class MemoryDevice final : public BlockDevice {
   // Inverts every bit of the bytes, durably.
   void Corrupt(uint64_t offset, size_t bytes);
 
-  // The operation that comes after `later` more of its kind fails with kDeviceError, once; it changes
-  // nothing.
+  // The operation that comes after `later` more of its kind fails with kDeviceError, once; a read or write
+  // changes nothing.
   void FailRead(uint64_t later = 0);
   void FailWrite(uint64_t later = 0);
   void FailFlush(uint64_t later = 0);
@@ -56,7 +58,8 @@ class MemoryDevice final : public BlockDevice {
   void MakeUnreadable(uint64_t offset, uint64_t bytes);
   // From that write on, every write, flush and discard fails: a device that died.
   void DieAtWrite(uint64_t later = 0);
-  // No fault is pending any more, and a dead device lives again.
+  // No fault is pending any more, a dead device lives again, and the next flush succeeds: as for a later
+  // process.
   void Heal();
 
  private:
@@ -72,6 +75,11 @@ class MemoryDevice final : public BlockDevice {
   Task<Status> DoFlush() override;
   Task<Status> DoDiscard(DeviceOffset offset, uint64_t bytes) override;
 
+  struct Cached {
+    uint64_t offset = 0;
+    uint64_t bytes = 0;
+  };
+
   // The caller holds mutex_.
   static bool Fires(Fault& fault);
   Status Failed(std::string_view operation, uint64_t offset) const;
@@ -80,6 +88,8 @@ class MemoryDevice final : public BlockDevice {
   mutable std::mutex mutex_;  // everything below; held for memory copies only
   Contents current_;
   Contents durable_;
+  // What the next flush makes durable; only with volatile_cache.
+  std::vector<Cached> cached_;
   Fault read_fault_;
   uint64_t unreadable_offset_ = 0;
   uint64_t unreadable_bytes_ = 0;

@@ -125,6 +125,34 @@ TEST_P(SuperblockStoreTest, TheNewerCopyIsNeverWrittenFirst) {
   EXPECT_EQ(generation_of(1), 2u);
 }
 
+TEST_P(SuperblockStoreTest, ACopyThatAFailedFlushLeftInTheCacheCanBeMadeDurable) {
+  ASSERT_TRUE(Format(device_).ok());
+  for (const bool made_durable : {false, true}) {
+    SuperblockStore store(device_);
+    Result<Superblock> loaded = Load(store);
+    ASSERT_TRUE(loaded.ok());
+    device_.FailFlush();
+    ASSERT_FALSE(executor_.Run(store.Update(*loaded)).ok());
+    device_.Heal();
+    SuperblockStore again(device_);
+    ASSERT_EQ(Load(again)->generation, 2u);
+    if (made_durable) {
+      ASSERT_TRUE(executor_.Run(again.MakeDurable()).ok());
+    }
+    device_.Crash();
+    SuperblockStore after(device_);
+    EXPECT_EQ(Load(after)->generation, made_durable ? 2u : 1u);
+  }
+}
+
+TEST_P(SuperblockStoreTest, MakingDurableWritesNothingWhereBothCopiesAreEqual) {
+  ASSERT_TRUE(Format(device_).ok());
+  SuperblockStore store(device_);
+  ASSERT_TRUE(Load(store).ok());
+  device_.DieAtWrite();
+  EXPECT_TRUE(executor_.Run(store.MakeDurable()).ok());
+}
+
 TEST_P(SuperblockStoreTest, AnEmptyDeviceIsNotFoundWithTheNextStep) {
   SuperblockStore store(device_);
   const Result<Superblock> loaded = Load(store);

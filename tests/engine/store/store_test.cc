@@ -177,6 +177,27 @@ TEST(Store, WritersThatWaitForADeadDeviceEndWithAnError) {
   }
 }
 
+TEST(Store, WhatAFailedFlushLeftInTheCacheAndAnOpenHasShownSurvivesThePower) {
+  StoreHarness h;
+  ASSERT_TRUE(h.Open({}).ok());
+  // Large enough to be written before anybody waits: the sync is then a flush.
+  const std::string value(kMiB, 'v');
+  ASSERT_TRUE(h.Put("large", value, Durability::kInterval).ok());
+  h.executor().RunReady();
+  h.device().FailFlush();
+  ASSERT_FALSE(h.Put("small", "v", Durability::kDurable).ok());
+  (void)h.Close();
+  h.device().Heal();
+  ASSERT_TRUE(h.Open({}).ok());
+  ASSERT_EQ(h.Get("large"), value);
+  ASSERT_TRUE(h.Put("after", "v", Durability::kDurable).ok());
+  h.Crash();
+  const Status opened = h.Open({});
+  ASSERT_TRUE(opened.ok()) << opened.ToString();
+  EXPECT_EQ(h.Get("large"), value);
+  EXPECT_EQ(h.Get("after"), "v");
+}
+
 TEST(Store, AReadOnlyOpenOfACrashedStoreShowsItsLogAndWritesNothing) {
   StoreHarness h;
   StoreOptions options = SmallStoreOptions();

@@ -262,25 +262,48 @@ TEST_P(Manifest, ALostSectorInFrontOfLaterRecordsIsNoticed) {
   }
 }
 
-TEST_P(Manifest, WhatAKilledDaemonLeftInTheDevicesCacheIsDurableBeforeAnythingFollowsIt) {
+TEST_P(Manifest, WhatAnEarlierDaemonLeftInTheDevicesCacheIsDurableBeforeAnythingFollowsIt) {
+  for (const bool flush_failed : {false, true}) {
+    Machine machine(GetParam());
+    ASSERT_TRUE(machine.Open().ok());
+    ASSERT_TRUE(machine.Install(RealEdit(*machine.allocator, 1, "a")).ok());
+    const ManifestLocation manifest = machine.superblocks->current().manifest;
+    const DeviceOffset begin = manifest.extents[0].offset();
+    const MemoryDevice::Contents before = machine.device->Snapshot();
+    ASSERT_TRUE(machine.Install(RealEdit(*machine.allocator, 2, "b")).ok());
+    // The second record was written, and the daemon killed before it was durable.
+    AlignedBuffer bytes(64 * kKiB);
+    bytes.CopyIn(0, machine.device->Peek(begin.value, bytes.size()));
+    machine.device->Restore(before);
+    ASSERT_TRUE(machine.executor.Run(machine.device->Write(begin, bytes.span(), IoPurpose::kManifest)).ok());
+    if (flush_failed) {
+      machine.device->FailFlush();
+      ASSERT_FALSE(machine.executor.Run(machine.device->Flush(IoPurpose::kManifest)).ok());
+      machine.device->Heal();
+    }
+    ASSERT_TRUE(machine.Open().ok());
+    ASSERT_TRUE(machine.Install(RealEdit(*machine.allocator, 3, "c")).ok());
+    machine.device->Crash();
+    const Status opened = machine.Open();
+    ASSERT_TRUE(opened.ok()) << opened.ToString();
+    EXPECT_EQ(machine.versions->current()->tree(1).size(), 3U);
+  }
+}
+
+TEST_P(Manifest, ASuperblockThatAFailedFlushLeftInTheCacheIsDurableBeforeItsManifestGrows) {
   Machine machine(GetParam());
   ASSERT_TRUE(machine.Open().ok());
   ASSERT_TRUE(machine.Install(RealEdit(*machine.allocator, 1, "a")).ok());
-  const ManifestLocation manifest = machine.superblocks->current().manifest;
-  const DeviceOffset begin = manifest.extents[0].offset();
-  const MemoryDevice::Contents before = machine.device->Snapshot();
-  ASSERT_TRUE(machine.Install(RealEdit(*machine.allocator, 2, "b")).ok());
-  // The second record was written, and the daemon killed before it was durable.
-  AlignedBuffer bytes(64 * kKiB);
-  bytes.CopyIn(0, machine.device->Peek(begin.value, bytes.size()));
-  machine.device->Restore(before);
-  ASSERT_TRUE(machine.executor.Run(machine.device->Write(begin, bytes.span(), IoPurpose::kManifest)).ok());
+  // The new manifest is flushed; the first superblock that names it is not.
+  machine.device->FailFlush(1);
+  ASSERT_FALSE(machine.executor.Run(machine.versions->Roll()).ok());
+  machine.device->Heal();
   ASSERT_TRUE(machine.Open().ok());
-  ASSERT_TRUE(machine.Install(RealEdit(*machine.allocator, 3, "c")).ok());
+  ASSERT_EQ(machine.superblocks->current().manifest.number, 2U);
+  ASSERT_TRUE(machine.Install(RealEdit(*machine.allocator, 2, "b")).ok());
   machine.device->Crash();
-  const Status opened = machine.Open();
-  ASSERT_TRUE(opened.ok()) << opened.ToString();
-  EXPECT_EQ(machine.versions->current()->tree(1).size(), 3U);
+  ASSERT_TRUE(machine.Open().ok());
+  EXPECT_EQ(machine.versions->current()->tree(1).size(), 2U);
 }
 
 TEST_P(Manifest, SectorsThatChangedPlacesAreNoticed) {

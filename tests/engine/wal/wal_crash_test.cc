@@ -241,5 +241,49 @@ TEST_P(WalCrashTest, AKilledDaemonsUnflushedGroupsAreDurableBeforeTheNextEpochWr
   executor.Run(writer.Close());
 }
 
+TEST_P(WalCrashTest, GroupsThatAFailedFlushLeftInTheCacheAreDurableBeforeTheNextEpochWrites) {
+  MemoryDevice device(DeviceOptions(GetParam(), true));
+  TestSegmentSource source;
+  constexpr uint64_t kGroups = 20;
+  {
+    WalWriter writer(device, source, FirstEpoch());
+    Start(writer);
+    Append(writer, OneRecord("durable"));
+    ASSERT_TRUE(executor.Run(writer.Sync()).ok());
+    // More than one window, and more than one segment.
+    while (writer.last_sequence().value < kGroups) {
+      Append(writer, OneRecord("cached", std::string(kMiB, 'v')));
+      WriteOut(writer);
+    }
+    device.FailFlush();
+    ASSERT_FALSE(executor.Run(writer.Sync()).ok());
+    executor.Run(writer.Close());
+  }
+  ASSERT_GT(source.segments.size(), 2u);
+  device.Heal();
+  WalReaderOptions options;
+  options.store_uuid = kTestUuid;
+  options.segments = source.segments;
+  WalReader reader(device, options);
+  const SeenLog seen = executor.Run(ReadLog(reader));
+  ASSERT_EQ(seen.groups.size(), kGroups);
+  ASSERT_TRUE(executor.Run(reader.WriteAgain()).ok());
+  WalWriter writer(device, source, EpochAfter(seen.end, 2));
+  Start(writer);
+  Append(writer, OneRecord("after"));
+  ASSERT_TRUE(executor.Run(writer.Sync()).ok());
+  device.Crash();
+  const SeenLog after = Read(device, source.segments);
+  ASSERT_TRUE(after.status.ok()) << after.status.ToString();
+  EXPECT_EQ(after.records(), seen.records() + OneRecord("after"));
+  for (size_t i = 0; i < source.segments.size() && source.segments[i].epoch == RecoveryEpoch(1); i++) {
+    const WalSegment& segment = source.segments[i];
+    const std::string sector = device.Peek(segment.extent.offset().value, GetParam());
+    const bool used = i == 0 || seen.end.segments[i].last_lsn > seen.end.segments[i - 1].last_lsn;
+    EXPECT_EQ(WalSegmentHeader::Decode(sector, kTestUuid, segment.number).has_value(), used) << i;
+  }
+  executor.Run(writer.Close());
+}
+
 }  // namespace
 }  // namespace varve

@@ -90,9 +90,7 @@ struct SeenLog {
   }
 };
 
-inline Task<SeenLog> ReadLog(BlockDevice& device, WalReaderOptions options) {
-  options.store_uuid = kTestUuid;
-  WalReader reader(device, std::move(options));
+inline Task<SeenLog> ReadLog(WalReader& reader) {
   SeenLog seen;
   for (;;) {
     Result<std::optional<WalGroup>> group = co_await reader.Next();
@@ -106,6 +104,12 @@ inline Task<SeenLog> ReadLog(BlockDevice& device, WalReaderOptions options) {
     }
     seen.groups.push_back({group.value()->header, std::string(group.value()->records)});
   }
+}
+
+inline Task<SeenLog> ReadLog(BlockDevice& device, WalReaderOptions options) {
+  options.store_uuid = kTestUuid;
+  WalReader reader(device, std::move(options));
+  co_return co_await ReadLog(reader);
 }
 
 class WalTest : public testing::TestWithParam<uint32_t> {

@@ -154,6 +154,59 @@ TEST_P(WalReaderTest, DamageEndsTheLogWhereThatIsAskedFor) {
   }
 }
 
+TEST_P(WalReaderTest, OnlyGroupsThatNothingProvesDurableAreWrittenAgainAndChangeNothing) {
+  MemoryDevice device(DeviceOptions(GetParam()));
+  const MemoryDevice::Contents empty = device.Snapshot();
+  const auto written_again = [&](const std::vector<WalSegment>& segments, bool end_at_damage) {
+    const MemoryDevice::Contents before = device.Snapshot();
+    WalReaderOptions options;
+    options.store_uuid = kTestUuid;
+    options.segments = segments;
+    options.end_at_damage = end_at_damage;
+    WalReader reader(device, std::move(options));
+    EXPECT_TRUE(executor.Run(ReadLog(reader)).status.ok());
+    const uint64_t bytes = device.counters().of(IoPurpose::kRecovery).written_bytes;
+    EXPECT_TRUE(executor.Run(reader.WriteAgain()).ok());
+    EXPECT_TRUE(device.Snapshot() == before);
+    return (device.counters().of(IoPurpose::kRecovery).written_bytes - bytes) / GetParam();
+  };
+  for (const bool sync : {false, true}) {
+    device.Restore(empty);
+    TestSegmentSource source;
+    WriteGroups(device, source, FirstEpoch(), 5, sync);
+    // All five and the segment's header, or the last one.
+    EXPECT_EQ(written_again(source.segments, false), sync ? 1u : 6u);
+    // A newer epoch builds upon what is durable.
+    const SeenLog seen = Read(device, source.segments);
+    WriteGroups(device, source, EpochAfter(seen.end, 2), 0, true);
+    EXPECT_EQ(written_again(source.segments, false), 0u);
+    WriteGroups(device, source, EpochAfter(seen.end, 3), 1, true);
+    EXPECT_EQ(written_again(source.segments, false), 2u);
+  }
+  // Of a log that was cut, what is before the cut.
+  device.Restore(empty);
+  TestSegmentSource source;
+  WriteGroups(device, source, FirstEpoch(), 5, true);
+  device.Corrupt(OffsetOf(source.segments[0], 3 * GetParam()), 1);
+  EXPECT_EQ(written_again(source.segments, true), 1u);
+}
+
+TEST_P(WalReaderTest, WhatChangedSinceItWasReadIsNotWrittenAgain) {
+  MemoryDevice device(DeviceOptions(GetParam()));
+  TestSegmentSource source;
+  WriteGroups(device, source, FirstEpoch(), 3, false);
+  WalReaderOptions options;
+  options.store_uuid = kTestUuid;
+  options.segments = source.segments;
+  options.segments.resize(1);
+  WalReader reader(device, std::move(options));
+  ASSERT_EQ(executor.Run(ReadLog(reader)).groups.size(), 3u);
+  // Reading on to the segment's end has moved the window away.
+  device.Corrupt(OffsetOf(source.segments[0], 2 * GetParam() + WalGroupHeader::kBytes), 1);
+  EXPECT_TRUE(executor.Run(reader.WriteAgain()).Is(ErrorCode::kCorruption));
+  EXPECT_EQ(device.counters().of(IoPurpose::kRecovery).writes.load(), 0u);
+}
+
 TEST_P(WalReaderTest, RemnantsOfAnOlderEpochAreNeverReplayed) {
   MemoryDevice device(DeviceOptions(GetParam()));
   TestSegmentSource source;
