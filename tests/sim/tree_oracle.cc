@@ -90,24 +90,24 @@ Problem TreeOracle::Adopt(const std::vector<uint64_t>& survived, bool durable) {
     const Client& client = clients_[i];
     std::optional<uint64_t> first;
     uint64_t last = 0;
-    for (size_t n = 0; n < client.operations.size(); ++n) {
-      const uint64_t count = client.base + n;
-      if (client.operations[n].digest == survived[i] && (!durable || count >= client.durable)) {
+    const uint64_t from = durable ? client.durable : 0;
+    for (uint64_t count = from; count < client.operations.size(); ++count) {
+      if (client.operations[count].digest == survived[i]) {
         first = first.value_or(count);
         last = count;
       }
     }
     if (!first) {
-      return fmt::format("client {}: what survived is no tree after {} to {} of its operations", i,
-                         durable ? client.durable : client.base, client.base + client.operations.size() - 1);
+      return fmt::format("client {}: what survived is no tree after {} to {} of its operations", i, from,
+                         client.operations.size() - 1);
     }
     least.push_back(*first);
     most.push_back(last);
   }
   for (size_t i = 0; i < clients_.size(); ++i) {
-    const Operation& last = clients_[i].operations[least[i] - clients_[i].base];
+    const Operation& last = clients_[i].operations[least[i]];
     for (size_t other = 0; other < clients_.size(); ++other) {
-      if (least[i] != clients_[i].base && most[other] < last.acknowledged_before[other]) {
+      if (most[other] < last.acknowledged_before[other]) {
         return fmt::format(
             "operation {} of client {} survived, and {} of client {}, acknowledged before it began, did not",
             least[i], i, last.acknowledged_before[other], other);
@@ -115,8 +115,13 @@ Problem TreeOracle::Adopt(const std::vector<uint64_t>& survived, bool durable) {
     }
   }
   for (size_t i = 0; i < clients_.size(); ++i) {
-    clients_[i].base = clients_[i].acknowledged = clients_[i].durable = most[i];
-    clients_[i].operations = {{survived[i], Counts(clients_.size())}};
+    Client& client = clients_[i];
+    client.acknowledged = client.durable = most[i];
+    client.operations.resize(most[i] + 1);
+    // Which of these it was nobody knows.
+    for (uint64_t count = least[i] + 1; count <= most[i]; ++count) {
+      client.operations[count].acknowledged_before = client.operations[least[i]].acknowledged_before;
+    }
   }
   return std::nullopt;
 }

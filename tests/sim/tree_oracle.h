@@ -1,6 +1,7 @@
 // TreeOracle: what clients of a filesystem have done, each below a directory of its own, and whether what a
 // crash has left can be true. A tree is known by its digest: each client's trees after each of its operations
-// are kept as digests, and what is read after a crash must be one of them.
+// are kept as digests, over crashes, and what is read after one must be one of them: where data was destroyed
+// an older one than an earlier crash left, too.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +34,8 @@ class TreeOracle {
   // See StoreOracle.
   void Durable(const Counts& counts);
 
-  // What a crash, a kill or an unmount has left, a digest for each client.
+  // What a crash, a kill or an unmount has left, a digest for each client: with `durable` all that was
+  // promised. Then the oracle goes on from there, and counts it as durable.
   Problem Adopt(const std::vector<uint64_t>& survived, bool durable);
 
  private:
@@ -44,8 +46,7 @@ class TreeOracle {
   struct Client {
     uint64_t acknowledged = 0;
     uint64_t durable = 0;
-    // Operations from number `base` on; the first stands for the tree that Adopt found.
-    uint64_t base = 0;
+    // All that have survived so far, and what came after the last crash; the first stands for the empty tree.
     std::vector<Operation> operations;
     Counts began;  // the operation under way
   };

@@ -58,6 +58,15 @@ TEST_F(TreeOracleTest, AnOperationOfUnknownOutcomeMayBeThereOrNot) {
   EXPECT_EQ(oracle_.Adopt({13, 21}, true), std::nullopt);
 }
 
+TEST_F(TreeOracleTest, OnlyWhereDataWasDestroyedMayAnOlderTreeThanTheLastCrashLeftComeBack) {
+  ASSERT_EQ(oracle_.Adopt({12, kEmpty}, true), std::nullopt);
+  Done(0, 13);
+  EXPECT_THAT(TreeOracle(oracle_).Adopt({11, kEmpty}, true), Optional(HasSubstr("is no tree after 2 to 3")));
+  EXPECT_EQ(TreeOracle(oracle_).Adopt({11, kEmpty}, false), std::nullopt);
+  // What did not survive once is gone for good.
+  EXPECT_THAT(oracle_.Adopt({13, 21}, false), Optional(HasSubstr("is no tree after 0 to 0")));
+}
+
 TEST(TreeDigest, TellsContentsNamesModesAndLinksApart) {
   const auto tree = [](const std::function<void(ModelNode&, ModelPtr&)>& change) {
     ModelNode root;
