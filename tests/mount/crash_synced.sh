@@ -17,7 +17,7 @@ fio_load() {
     --output=/dev/null) >/dev/null 2>&1
 }
 fsx_load() {
-  fsx -f "$(dirname "$0")/fsx.toml" -P "$folder" "$mount_point/fsx.file" >/dev/null 2>&1
+  exec fsx -f "$(dirname "$0")/fsx.toml" -P "$folder" "$mount_point/fsx.file" >/dev/null 2>&1
 }
 shell_load() {
   set +e
@@ -51,9 +51,11 @@ for ((round = 1; round <= rounds; ++round)); do
   rm -rf "$mount_point"/tree.* "$mount_point"/moved.* "$mount_point"/fio.file "$mount_point"/fsx.file*
   "$tools/synced_writer" write "$mount_point/round.$round" "$folder/record.$round" $((seed + round)) 3 &
   jobs=($!)
+  fsx_job=
   for load in "${loads[@]}"; do
     "$load" &
     jobs+=($!)
+    [ "$load" != fsx_load ] || fsx_job=$!
   done
   # At a random moment, but not before there are promises to keep.
   sleep "$((1 + RANDOM % 3)).$((RANDOM % 1000 + 1000))"
@@ -62,6 +64,8 @@ for ((round = 1; round <= rounds; ++round)); do
     sleep 0.1
   done
   kill_daemon
+  # Where the kill cut a sendfile short, it waits for the rest for ever.
+  [ -z "$fsx_job" ] || kill "$fsx_job" 2>/dev/null || true
   wait "${jobs[@]}" 2>/dev/null || true
   check_store
   mount_store
