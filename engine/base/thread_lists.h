@@ -1,6 +1,5 @@
 // ThreadLists: memory that was freed, kept by each thread in lists by size for its next allocations. The
-// memory itself comes from malloc or its like, and goes back by free(). Builds with a sanitizer keep nothing
-// (VARVE_KEEP_NO_MEMORY), so that it sees memory that is used after its end.
+// memory itself comes from malloc or its like, and goes back by free().
 #pragma once
 
 #include <array>
@@ -9,6 +8,9 @@
 #include <cstdlib>
 
 namespace varve {
+
+// False in builds with a sanitizer, so that it sees memory that is used after its end.
+extern const bool kKeepsFreedMemory;
 
 // Sizes up to `kClasses` times `kGrain` bytes, in classes of `kGrain`; of each class a thread keeps at most
 // `kKeptMax`, which bounds what a thread that only frees collects. What a thread keeps it gives back at its
@@ -42,7 +44,7 @@ class ThreadLists {
   // False: free() it. `bytes` as when it was allocated.
   static bool Keep(void* memory, size_t bytes) {
     const size_t index = ClassOf(bytes);
-    if (index >= kClasses || !kKeeps) [[unlikely]] {
+    if (index >= kClasses) [[unlikely]] {
       return false;
     }
     List& list = lists_.classes[index];
@@ -59,12 +61,6 @@ class ThreadLists {
   }
 
  private:
-#ifdef VARVE_KEEP_NO_MEMORY
-  static constexpr bool kKeeps = false;
-#else
-  static constexpr bool kKeeps = true;
-#endif
-
   struct Link {
     Link* next;
   };
@@ -92,13 +88,11 @@ class ThreadLists {
     }
   };
 
-  static size_t ClassOf(size_t bytes) {
-    return (bytes - 1) / kGrain;
-  }
+  static size_t ClassOf(size_t bytes) { return (bytes - 1) / kGrain; }
 
   // True when `list` can take one more.
   static bool MakeRoom(const List& list) {
-    if (lists_.is_closed || list.count == kKeptMax) {
+    if (!kKeepsFreedMemory || lists_.is_closed || list.count == kKeptMax) {
       return false;
     }
     if (!lists_.is_watched) {

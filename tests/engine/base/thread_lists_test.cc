@@ -27,9 +27,9 @@ void Free(void* memory, size_t bytes) {
 class ThreadListsTest : public testing::Test {
  protected:
   void SetUp() override {
-#ifdef VARVE_KEEP_NO_MEMORY
-    GTEST_SKIP() << "this build keeps nothing";
-#endif
+    if (!kKeepsFreedMemory) {
+      GTEST_SKIP() << "this build keeps nothing";
+    }
   }
 };
 
