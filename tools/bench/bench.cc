@@ -29,9 +29,6 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kControlGroupRoot = "/sys/fs/cgroup";
-// Beside cache and memtables: code, indexes that are not in the cache, buffers of merges.
-constexpr uint64_t kOtherMemoryBytes = 64 * kMiB;
-constexpr uint64_t kMemtablesAtOnce = 3;
 
 json MachineJson() {
   utsname system{};
@@ -50,37 +47,6 @@ json MachineJson() {
           {"cpu", model},
           {"cpus", sysconf(_SC_NPROCESSORS_ONLN)},
           {"memory_bytes", uint64_t{memory.totalram} * memory.mem_unit}};
-}
-
-json OptionsJson(const BenchOptions& options, const Bed& bed, uint64_t memory_limit) {
-  const RunOptions& run = options.run;
-  return {{"workloads", run.workloads},
-          {"engines", options.engines},
-          {"rounds", options.rounds},
-          {"number", run.number},
-          {"operations", run.operations_of_reads()},
-          {"key_bytes", run.key_bytes},
-          {"value_bytes", {run.value_bytes_min, run.value_bytes_max}},
-          {"threads", run.threads},
-          {"depth", run.depth},
-          {"deletes_percent", run.delete_percent},
-          {"zipf_constant", run.zipf_constant},
-          {"seed", run.seed},
-          {"sync", run.sync},
-          {"log_interval_seconds", run.log_interval_seconds},
-          {"cache_bytes", run.cache_bytes},
-          {"memtable_bytes", run.memtable_bytes},
-          {"table_bytes", run.table_bytes},
-          {"level_ratio", run.level_ratio},
-          {"level1_bytes", run.level1_bytes},
-          {"background_threads", run.background_threads},
-          {"spin_micros", run.spin_micros},
-          {"memory_limit_bytes", memory_limit},
-          {"device_bytes", bed.size_bytes()},
-          {"device", options.bed.device.empty() ? "memory" : options.bed.device},
-          {"throttle_bytes_per_second", options.throttle_bytes_per_second},
-          {"throttle_operations_per_second", options.throttle_operations_per_second},
-          {"worker_arguments", options.worker_arguments}};
 }
 
 // Write amplification of a phase that writes is only told by what it leaves to be done: the settling after it
@@ -141,11 +107,13 @@ class Bench {
   const json& runs() const { return runs_; }
   bool failed() const { return failed_; }
   const std::set<std::string>& notes() const { return notes_; }
-  uint64_t memory_limit() const {
+  // 0: none.
+  uint64_t memory_limit(bool writing) const {
     if (!options_.limit_memory) {
       return 0;
     }
-    return options_.memory_limit_bytes != 0 ? options_.memory_limit_bytes : DefaultMemoryLimit(options_.run);
+    return options_.memory_limit_bytes != 0 ? options_.memory_limit_bytes
+                                            : DefaultMemoryLimit(options_.run, writing);
   }
 
  private:
@@ -156,7 +124,7 @@ class Bench {
       return place.error();
     }
     ControlLimits limits;
-    limits.memory_bytes = memory_limit();
+    limits.memory_bytes = memory_limit(true);
     limits.device = bed_.device_number();
     limits.device_bytes_per_second = options_.throttle_bytes_per_second;
     limits.device_operations_per_second = options_.throttle_operations_per_second;
@@ -169,6 +137,9 @@ class Bench {
     }
     for (const std::string& procs : group.procs_files()) {
       arguments.insert(arguments.end(), {"--control-group", procs});
+    }
+    if (memory_limit(false) != memory_limit(true) && !group.memory_limit_file().empty()) {
+      arguments.insert(arguments.end(), {"--memory-limit-file", group.memory_limit_file()});
     }
     Status status = RunWorkloads(engine, round, arguments);
     if (const std::optional<uint64_t> peak = group.PeakMemoryBytes(); peak.has_value()) {
@@ -256,10 +227,42 @@ class Bench {
   bool failed_ = false;
 };
 
+json OptionsJson(const BenchOptions& options, const Bed& bed, const Bench& bench) {
+  const RunOptions& run = options.run;
+  return {{"workloads", run.workloads},
+          {"engines", options.engines},
+          {"rounds", options.rounds},
+          {"number", run.number},
+          {"operations", run.operations_of_reads()},
+          {"key_bytes", run.key_bytes},
+          {"value_bytes", {run.value_bytes_min, run.value_bytes_max}},
+          {"threads", run.threads},
+          {"depth", run.depth},
+          {"deletes_percent", run.delete_percent},
+          {"zipf_constant", run.zipf_constant},
+          {"seed", run.seed},
+          {"sync", run.sync},
+          {"log_interval_seconds", run.log_interval_seconds},
+          {"cache_bytes", run.cache_bytes},
+          {"memtable_bytes", run.memtable_bytes},
+          {"table_bytes", run.table_bytes},
+          {"level_ratio", run.level_ratio},
+          {"level1_bytes", run.level1_bytes},
+          {"background_threads", run.background_threads},
+          {"spin_micros", run.spin_micros},
+          {"memory_limit_bytes", bench.memory_limit(true)},
+          {"memory_limit_bytes_while_reading", bench.memory_limit(false)},
+          {"device_bytes", bed.size_bytes()},
+          {"device", options.bed.device.empty() ? "memory" : options.bed.device},
+          {"throttle_bytes_per_second", options.throttle_bytes_per_second},
+          {"throttle_operations_per_second", options.throttle_operations_per_second},
+          {"worker_arguments", options.worker_arguments}};
+}
+
 Status WriteJson(const BenchOptions& options, const Bench& bench, const Bed& bed) {
   const json document = {
       {"varve", options.version}, {"command", options.command_line},
-      {"machine", MachineJson()}, {"options", OptionsJson(options, bed, bench.memory_limit())},
+      {"machine", MachineJson()}, {"options", OptionsJson(options, bed, bench)},
       {"notes", bench.notes()},   {"runs", bench.runs()}};
   std::ofstream file(options.json_file);
   file << document.dump(1) << "\n" << std::flush;
@@ -296,10 +299,6 @@ Status RunOn(const BenchOptions& options, bool& failed) {
 }
 
 }  // namespace
-
-uint64_t DefaultMemoryLimit(const RunOptions& run) {
-  return run.cache_bytes + kMemtablesAtOnce * run.memtable_bytes + kOtherMemoryBytes;
-}
 
 int RunBench(const BenchOptions& options) {
   bool failed = false;

@@ -15,7 +15,7 @@ struct BenchOptions {
   std::vector<std::string> engines = {"varve", "rocksdb", "leveldb"};
   uint32_t rounds = 1;
   RunOptions run;
-  // Memory of an engine's process with its page cache. 0: as DefaultMemoryLimit says.
+  // Memory of an engine's process with its page cache. 0: as DefaultMemoryLimit says, phase by phase.
   uint64_t memory_limit_bytes = 0;
   bool limit_memory = true;
   uint64_t throttle_bytes_per_second = 0;
@@ -26,10 +26,6 @@ struct BenchOptions {
   std::string command_line;
   std::vector<std::string> worker_arguments;
 };
-
-// What every engine is to get by with: its cache, the memtables that may exist at once, and room for the rest
-// of it.
-uint64_t DefaultMemoryLimit(const RunOptions& run);
 
 // Runs it, prints tables to standard output and writes the JSON document. The exit code.
 int RunBench(const BenchOptions& options);

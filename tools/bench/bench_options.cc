@@ -16,6 +16,10 @@ namespace varve {
 
 namespace {
 
+// Beside cache and write buffers: code, indexes that are not in the cache, buffers of merges.
+constexpr uint64_t kOtherMemoryBytes = 64 * kMiB;
+constexpr uint64_t kWriteBuffersAtOnce = 3;
+
 constexpr const char* kGroup = "Workload";
 constexpr const char* kShapeGroup = "Engine";
 constexpr const char* kWorkloads = "workloads";
@@ -163,6 +167,11 @@ void AddEngineOptions(CLI::App& command, RunOptions& options) {
 }
 
 }  // namespace
+
+uint64_t DefaultMemoryLimit(const RunOptions& run, bool writing) {
+  const uint64_t write_buffers = writing ? kWriteBuffersAtOnce : 1;
+  return run.cache_bytes + write_buffers * run.memtable_bytes + kOtherMemoryBytes;
+}
 
 void AddRunOptions(CLI::App& command, RunOptions& options) {
   command.option_defaults()->group(kGroup);

@@ -82,6 +82,15 @@ bool ControlGroup::MakeGroup(const std::string& folder) {
   return true;
 }
 
+void ControlGroup::LimitMemory(const std::string& file, uint64_t bytes) {
+  if (WriteTo(file, std::to_string(bytes))) {
+    memory_limit_file_ = file;
+  } else {
+    problems_.push_back(fmt::format("memory is not limited: this machine does not let {} be set",
+                                    file.substr(file.rfind('/') + 1)));
+  }
+}
+
 void ControlGroup::LimitVersion2(const ControlLimits& limits) {
   // Enabling one that is enabled already changes nothing, and they stay enabled.
   WriteTo(root_ + "/cgroup.subtree_control", "+memory");
@@ -91,9 +100,7 @@ void ControlGroup::LimitVersion2(const ControlLimits& limits) {
     return;
   }
   if (limits.memory_bytes != 0) {
-    if (!WriteTo(folder + "/memory.max", std::to_string(limits.memory_bytes))) {
-      problems_.emplace_back("memory is not limited: this machine does not let memory.max be set");
-    }
+    LimitMemory(folder + "/memory.max", limits.memory_bytes);
     WriteTo(folder + "/memory.swap.max", "0");
     peak_file_ = folder + "/memory.peak";
   }
@@ -117,9 +124,7 @@ void ControlGroup::LimitMemoryVersion1(const ControlLimits& limits) {
   if (!MakeGroup(folder)) {
     return;
   }
-  if (!WriteTo(folder + "/memory.limit_in_bytes", std::to_string(limits.memory_bytes))) {
-    problems_.emplace_back("memory is not limited: this machine does not let memory.limit_in_bytes be set");
-  }
+  LimitMemory(folder + "/memory.limit_in_bytes", limits.memory_bytes);
   peak_file_ = folder + "/memory.max_usage_in_bytes";
 }
 

@@ -32,12 +32,15 @@ class ControlGroup {
 
   // Files into which the worker writes its process number.
   const std::vector<std::string>& procs_files() const { return procs_files_; }
+  // Into which a limit on memory can be written later; empty when memory is not limited.
+  const std::string& memory_limit_file() const { return memory_limit_file_; }
   // Sentences for the person who reads the figures; empty when all limits are in force.
   const std::vector<std::string>& problems() const { return problems_; }
   // The most memory, page cache included, that the group ever held; nullopt where it is not counted.
   std::optional<uint64_t> PeakMemoryBytes() const;
 
  private:
+  void LimitMemory(const std::string& file, uint64_t bytes);
   void LimitVersion2(const ControlLimits& limits);
   void LimitMemoryVersion1(const ControlLimits& limits);
   void LimitDeviceVersion1(const ControlLimits& limits);
@@ -49,6 +52,7 @@ class ControlGroup {
   std::vector<std::pair<std::string, std::string>> undo_;
   std::vector<std::string> procs_files_;
   std::vector<std::string> problems_;
+  std::string memory_limit_file_;
   std::string peak_file_;
 };
 

@@ -16,6 +16,7 @@
 #include "tools/bench/phase.h"
 #include "tools/bench/workload.h"
 #include "tools/report.h"
+#include "tools/sizes.h"
 
 namespace varve {
 
@@ -75,6 +76,7 @@ class Run {
 
   Status Do(const Workload& workload, uint64_t number_of_phase) {
     Tell({{"progress", {workload.name, 0, 1}}});
+    LimitMemory(workload.kind != PhaseKind::kMix || workload.writes());
     PhaseFigures figures;
     figures.name = workload.name;
     switch (workload.kind) {
@@ -91,6 +93,18 @@ class Run {
   }
 
  private:
+  void LimitMemory(bool writing) {
+    if (worker_.memory_limit_file.empty()) {
+      return;
+    }
+    const uint64_t bytes = DefaultMemoryLimit(options_, writing);
+    std::ofstream file(worker_.memory_limit_file);
+    file << bytes << std::flush;
+    if (!file) {
+      Tell({{"notes", {fmt::format("{} holds too much for a limit of {}", worker_.engine, FormatSize(bytes))}}});
+    }
+  }
+
   Status DoMix(const Workload& workload, uint64_t number_of_phase, PhaseFigures& figures) {
     if (workload.fills) {
       records_ = workload.order == KeyOrder::kSequential ? 0 : std::max(records_.load(), options_.number);

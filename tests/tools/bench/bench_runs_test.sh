@@ -70,6 +70,14 @@ claim "two threads with four requests each, for a second at a given rate" bench 
 claim "keep the rate and the time" json rate.json \
   "0 < phase('varve', 'readrandom')['operations_per_second'] <= 5200 and 0.9 < phase('varve', 'readrandom')['seconds']"
 claim "synced writes run" bench --device image --engines varve --number 200 --sync --workloads fillrandom
+# A plain file in place of the control group's.
+worker_limits() {
+  "$varve" mkfs --force image >/dev/null && "$(dirname "$varve")/varve-bench-worker" --engine varve --place image \
+    --number 1000 --memtable 1M --cache 1M --memory-limit-file limit --workloads "$1" && grep -qx "$2" limit
+}
+claim "memory is limited to cache, three write buffers and 64 MiB in a phase that writes" \
+  worker_limits fillseq $((68 << 20))
+claim "and to two write buffers less in one that does not" worker_limits fillseq,readrandom $((66 << 20))
 claim "an unknown workload is refused" sh -c "! '$varve' bench --device image --workloads fillbackwards"
 
 if [ "$(id -u)" -eq 0 ] && [ -e /dev/loop-control ] && command -v mkfs.ext4 >/dev/null; then

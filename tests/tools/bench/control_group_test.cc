@@ -41,6 +41,7 @@ TEST_F(ControlGroupTest, Version2LimitsMemoryAndDeviceInOneGroup) {
                                    .device_operations_per_second = 0});
   EXPECT_TRUE(group.problems().empty());
   EXPECT_EQ(Read(OwnFolder() + "/memory.max"), "1000");
+  EXPECT_EQ(group.memory_limit_file(), (root_ / OwnFolder() / "memory.max").string());
   EXPECT_EQ(Read(OwnFolder() + "/io.max"), "7:3 rbps=500 wbps=500 riops=max wiops=max");
   ASSERT_EQ(group.procs_files().size(), 1U);
   EXPECT_EQ(group.procs_files()[0], (root_ / OwnFolder() / "cgroup.procs").string());
@@ -56,6 +57,8 @@ TEST_F(ControlGroupTest, Version1ThrottlesTheDeviceInTheRootGroupAndTakesItBack)
                                      .device_operations_per_second = 60});
     EXPECT_TRUE(group.problems().empty());
     EXPECT_EQ(Read("memory/" + OwnFolder() + "/memory.limit_in_bytes"), "1000");
+    EXPECT_EQ(group.memory_limit_file(),
+              (root_ / "memory" / OwnFolder() / "memory.limit_in_bytes").string());
     EXPECT_EQ(Read("blkio/blkio.throttle.read_bps_device"), "7:3 500");
     EXPECT_EQ(Read("blkio/blkio.throttle.write_iops_device"), "7:3 60");
     EXPECT_EQ(group.procs_files().size(), 2U);
@@ -72,6 +75,7 @@ TEST_F(ControlGroupTest, WhatThisMachineCannotLimitIsSaid) {
   EXPECT_EQ(group.problems().size(), 2U);
   EXPECT_TRUE(group.procs_files().empty());
   EXPECT_FALSE(group.PeakMemoryBytes().has_value());
+  EXPECT_TRUE(group.memory_limit_file().empty());
 }
 
 TEST_F(ControlGroupTest, NothingIsMadeWhereNothingIsLimited) {
