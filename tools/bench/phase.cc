@@ -82,12 +82,13 @@ struct UsersOfLane {
 
 Task<void> RunUsers(Crew& crew, LaneUsers& self, UsersOfLane what) {
   {
+    ValueSource values(crew.options.value_bytes_min, crew.options.value_bytes_max, what.seed);
     std::vector<std::unique_ptr<Session>> sessions;
     std::vector<std::unique_ptr<UserLoop>> loops;
     for (uint32_t i = 0; i < what.users; ++i) {
       sessions.push_back(crew.engine.NewSession());
       loops.push_back(std::make_unique<UserLoop>(what.workload, crew.options, *sessions.back(), crew.clock,
-                                                 crew.phase, self.shared, what.seed + i * 7919,
+                                                 crew.phase, self.shared, values, what.seed + i * 7919,
                                                  what.nanos_between));
     }
     crew.ready.count_down();

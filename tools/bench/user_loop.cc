@@ -29,7 +29,8 @@ std::string_view OperationKindName(OperationKind kind) {
 }
 
 UserLoop::UserLoop(const Workload& workload, const RunOptions& options, Session& session, const Clock& clock,
-                   PhaseShared& phase, ThreadShared& thread, uint64_t seed, uint64_t nanos_between)
+                   PhaseShared& phase, ThreadShared& thread, ValueSource& values, uint64_t seed,
+                   uint64_t nanos_between)
     : workload_(workload),
       options_(options),
       session_(session),
@@ -39,7 +40,7 @@ UserLoop::UserLoop(const Workload& workload, const RunOptions& options, Session&
       nanos_between_(nanos_between),
       random_(seed),
       numbers_(MakeGenerator(workload.distribution.value_or(options.distribution), options.zipf_constant)),
-      values_(options.value_bytes_min, options.value_bytes_max, seed) {
+      values_(values) {
 }
 
 bool UserLoop::Ended(uint64_t now) const {

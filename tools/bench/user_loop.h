@@ -49,10 +49,11 @@ struct ThreadShared {
 
 class UserLoop {
  public:
-  // `nanos_between` is the pause from one operation's due time to the next one's, 0 for none. What is
+  // `values` is one for all loops of a thread: it is large. `nanos_between` is the pause from one operation's due time to the next one's, 0 for none. What is
   // referred to must outlive the loop. Made, run and destroyed on the session's thread.
   UserLoop(const Workload& workload, const RunOptions& options, Session& session, const Clock& clock,
-           PhaseShared& phase, ThreadShared& thread, uint64_t seed, uint64_t nanos_between);
+           PhaseShared& phase, ThreadShared& thread, ValueSource& values, uint64_t seed,
+           uint64_t nanos_between);
 
   // Until operations, time or the phase end; the error that ended it.
   Task<Status> Run();
@@ -80,7 +81,7 @@ class UserLoop {
   const uint64_t nanos_between_;
   Prng random_;
   std::unique_ptr<NumberGenerator> numbers_;
-  ValueSource values_;
+  ValueSource& values_;
   std::string key_;
   std::string_view value_;
   bool deletes_ = false;
