@@ -49,8 +49,9 @@ struct ThreadShared {
 
 class UserLoop {
  public:
-  // `values` is one for all loops of a thread: it is large. `nanos_between` is the pause from one operation's due time to the next one's, 0 for none. What is
-  // referred to must outlive the loop. Made, run and destroyed on the session's thread.
+  // `values` is one for all loops of a thread: it is large. `nanos_between` is the pause from one operation's
+  // due time to the next one's, 0 for none. What is referred to must outlive the loop. Made, run and
+  // destroyed on the session's thread.
   UserLoop(const Workload& workload, const RunOptions& options, Session& session, const Clock& clock,
            PhaseShared& phase, ThreadShared& thread, ValueSource& values, uint64_t seed,
            uint64_t nanos_between);
