@@ -21,6 +21,8 @@ class TableReadOrder {
   TableReadOrder(const Version& version, std::string_view user_key)
       : version_(version), user_key_(user_key), position_(version.level0().size()) {}
 
+  // The bytes of the key lie elsewhere now.
+  void MoveKeyTo(std::string_view user_key) { user_key_ = user_key; }
   // The level of the table that Next() gave last.
   uint32_t level() const { return level_; }
 

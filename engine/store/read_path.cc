@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "engine/store/memtable_iterator.h"
-#include "engine/store/read_order.h"
 #include "engine/table/merging_iterator.h"
+#include "engine/table/table_reader.h"
 #include "engine/version/tree_iterator.h"
 
 namespace varve {
@@ -69,45 +69,44 @@ bool MayHoldAny(const LiveTable& table, std::string_view lower, std::string_view
 
 }  // namespace
 
-std::optional<Store::Lookup> TryGetFrom(const TableEnvironment& tables, ReadStates::Pin& state,
-                                        const PointQuery& query, HotCounters::Line& counters) {
-  if (const std::optional<MemtableEntry> entry = FindInMemory(*state, query)) {
-    return AnswerOf(*entry, state);
-  }
-  FilterTally tally;
+std::optional<Store::Lookup> PointRead::Run() {
   std::optional<Store::Lookup> answer;
-  TableReadOrder order(*state->version, query.user_key);
-  while (const LiveTable* const table = order.Next()) {
-    std::optional<Result<TableLookup>> found = TryGetFromTable(tables, table->view(), query);
-    if (!found) {
+  if (!walk_) {
+    if (const std::optional<MemtableEntry> entry = FindInMemory(*state_, query_)) {
+      return AnswerOf(*entry, state_);
+    }
+  }
+  while (!answer) {
+    if (!walk_) {
+      const LiveTable* const table = order_.Next();
+      if (table == nullptr) {
+        answer.emplace(std::optional<PinnedValue>());
+        break;
+      }
+      walk_.emplace(*tables_, table->view(), query_);
+    }
+    if (!walk_->Run()) {
       return std::nullopt;
     }
-    answer = AnswerOf(*found, order.level(), tally);
-    if (answer) {
-      break;
-    }
+    Result<TableLookup> found = walk_->TakeResult();
+    walk_.reset();
+    answer = AnswerOf(found, order_.level(), tally_);
   }
-  tally.AddTo(counters);
-  return answer ? std::move(answer) : Store::Lookup(std::optional<PinnedValue>());
+  tally_.AddTo(*counters_);
+  return answer;
 }
 
-Task<Store::Lookup> GetFrom(const TableEnvironment& tables, ReadStates::Pin state, PointQuery query,
-                            bool fill_cache, HotCounters::Line& counters) {
-  if (const std::optional<MemtableEntry> entry = FindInMemory(*state, query)) {
-    co_return AnswerOf(*entry, state);
-  }
-  FilterTally tally;
-  std::optional<Store::Lookup> answer;
-  TableReadOrder order(*state->version, query.user_key);
-  while (const LiveTable* const table = order.Next()) {
-    Result<TableLookup> found = co_await GetFromTable(tables, table->view(), query, fill_cache);
-    answer = AnswerOf(found, order.level(), tally);
-    if (answer) {
-      break;
+Task<Store::Lookup> PointRead::Read(bool fill_cache) {
+  while (true) {
+    Result<BlockRef> block = co_await walk_->ReadWanted(fill_cache);
+    if (!block.ok()) {
+      co_return block.error();
+    }
+    walk_->Provide(std::move(block).value());
+    if (std::optional<Store::Lookup> answer = Run()) {
+      co_return std::move(*answer);
     }
   }
-  tally.AddTo(counters);
-  co_return answer ? std::move(*answer) : Store::Lookup(std::optional<PinnedValue>());
 }
 
 std::unique_ptr<InternalIterator> NewStateIterator(const TableEnvironment& tables, const ReadState& state,

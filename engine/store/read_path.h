@@ -8,21 +8,23 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "engine/base/pinned_value.h"
 #include "engine/base/units.h"
 #include "engine/ring/task.h"
+#include "engine/store/read_order.h"
 #include "engine/store/read_state.h"
 #include "engine/store/statistics.h"
 #include "engine/store/store.h"
 #include "engine/table/internal_iterator.h"
 #include "engine/table/table_environment.h"
-#include "engine/table/table_reader.h"
+#include "engine/table/table_lookup.h"
 
 namespace varve {
 
-// What one lookup learned of the filters; it is counted when the lookup has its answer, so a walk that was
-// begun again counts once.
+// What one lookup learned of the filters; it is counted when the lookup has its answer: one that is given up
+// for another counts once.
 class FilterTally {
  public:
   void Add(uint32_t level, const TableLookup& lookup) {
@@ -42,14 +44,44 @@ class FilterTally {
   std::array<uint16_t, kLevels> asked_{}, misled_{};
 };
 
-// The answer at `snapshot` from what is in memory; disengaged when a block is missing. A value found in a
-// memtable takes `state` along as its pin.
-std::optional<Store::Lookup> TryGetFrom(const TableEnvironment& tables, ReadStates::Pin& state,
-                                        const PointQuery& query, HotCounters::Line& counters);
+// One point lookup: memtables, then tables. It stops wherever a block is missing and goes on once it is
+// there.
+class PointRead {
+ public:
+  // `tables`, `counters` and the bytes of `key` must outlive it.
+  PointRead(const TableEnvironment& tables, ReadStates::Pin state, std::string_view key, SequenceNumber at,
+            HotCounters::Line& counters)
+      : tables_(&tables),
+        counters_(&counters),
+        state_(std::move(state)),
+        query_(key, at),
+        order_(*state_->version, key) {}
+  PointRead(PointRead&&) = default;
+  // `key` has the same bytes as the other's.
+  PointRead(PointRead&& other, std::string_view key) : PointRead(std::move(other)) {
+    query_.user_key = key;
+    order_.MoveKeyTo(key);
+    if (walk_) {
+      walk_->MoveKeyTo(key);
+    }
+  }
 
-// The same with reads of the device. `tables`, `counters` and the query's key must outlive the Task.
-Task<Store::Lookup> GetFrom(const TableEnvironment& tables, ReadStates::Pin state, PointQuery query,
-                            bool fill_cache, HotCounters::Line& counters);
+  // The answer; disengaged when a block is missing. A value found in a memtable takes the state along as its
+  // pin. Called again only after Read().
+  std::optional<Store::Lookup> Run();
+  // Reads what Run() missed, and calls it again, until there is an answer.
+  Task<Store::Lookup> Read(bool fill_cache);
+
+ private:
+  const TableEnvironment* tables_;
+  HotCounters::Line* counters_;
+  ReadStates::Pin state_;
+  PointQuery query_;
+  TableReadOrder order_;
+  FilterTally tally_;
+  // In the table that the order gave last.
+  std::optional<TableLookupWalk> walk_;
+};
 
 // Over every record of `state` that may lie in [lower, upper) (empty upper: no bound), hidden versions and
 // tombstones included. `state` must outlive it.

@@ -170,7 +170,19 @@ class Store {
   // disengaged one says that the device must be asked: call Get.
   using Lookup = Result<std::optional<PinnedValue>>;
   virtual std::optional<Lookup> TryGet(std::string_view key, const ReadOptions& options) = 0;
-  // `key` must outlive the Task.
+  // A search that has to go on with reads of the device. Finished or not, it must be gone before the store is
+  // closed.
+  class UnfinishedGet {
+   public:
+    virtual ~UnfinishedGet() = default;
+    // Once, on any executor. The object must outlive the Task.
+    virtual Task<Lookup> Finish() = 0;
+  };
+  // As TryGet; where that says that the device must be asked, `rest` is the search as it stands: to finish it
+  // costs less than Get, which begins anew.
+  virtual std::optional<Lookup> BeginGet(std::string_view key, const ReadOptions& options,
+                                         std::unique_ptr<UnfinishedGet>& rest) = 0;
+  // From memory or the device. `key` must outlive the Task.
   virtual Task<Lookup> Get(std::string_view key, ReadOptions options) = 0;
   // An iterator without a snapshot in `options` takes one of its own. [lower, upper) bounds it; an empty
   // `upper` is no bound. The iterator must be destroyed before the store is closed.

@@ -19,21 +19,21 @@ StoreImpl::~StoreImpl() {
   Check(scheduler_ == nullptr || closed_.load(), "a store was destroyed without Close");
 }
 
-std::optional<Store::Lookup> StoreImpl::TryGet(std::string_view key, const ReadOptions& options) {
-  HotCounters::Line& counters = statistics_.hot.mine();
+PointRead StoreImpl::BeginPointRead(std::string_view key, const ReadOptions& options,
+                                    HotCounters::Line& counters) {
+  ReadStates::Pin state = memtables_->states().Acquire();
+  // After the state was pinned: every number at or below `at` is then in it.
+  const SequenceNumber at =
+      options.snapshot != nullptr ? options.snapshot->sequence() : memtables_->visible();
+  return PointRead(*tables_, std::move(state), key, at, counters);
+}
+
+std::optional<Store::Lookup> StoreImpl::RunInMemory(PointRead& read, HotCounters::Line& counters) {
   const bool timed =
       counters.gets.fetch_add(1, std::memory_order_relaxed) % StoreStatistics::kTimedOneIn == 0;
   const uint64_t begin = timed ? environment_.clock.MonotonicNanos() : 0;
-  if (key.size() > kKeyBytesMax) {
-    return Lookup(InvalidArgument("the key is too long"));
-  }
-  ReadStates::Pin state = memtables_->states().Acquire();
-  const SequenceNumber at =
-      options.snapshot != nullptr ? options.snapshot->sequence() : memtables_->visible();
-  std::optional<Lookup> answer = TryGetFrom(*tables_, state, PointQuery(key, at), counters);
+  std::optional<Lookup> answer = read.Run();
   if (!answer) {
-    // The Get that follows counts as the same read.
-    counters.gets.fetch_sub(1, std::memory_order_relaxed);
     return answer;
   }
   if (answer->ok() && (*answer)->has_value()) {
@@ -45,23 +45,75 @@ std::optional<Store::Lookup> StoreImpl::TryGet(std::string_view key, const ReadO
   return answer;
 }
 
-Task<Store::Lookup> StoreImpl::Get(std::string_view key, ReadOptions options) {
+Task<Store::Lookup> StoreImpl::ReadOn(PointRead& read, bool fill_cache, HotCounters::Line& counters) {
   const uint64_t begin = environment_.clock.MonotonicNanos();
-  HotCounters::Line& counters = statistics_.hot.mine();
-  counters.gets.fetch_add(1, std::memory_order_relaxed);
-  if (key.size() > kKeyBytesMax) {
-    co_return InvalidArgument("the key is too long");
-  }
-  ReadStates::Pin state = memtables_->states().Acquire();
-  const SequenceNumber at =
-      options.snapshot != nullptr ? options.snapshot->sequence() : memtables_->visible();
-  const PointQuery query(key, at);
-  Lookup answer = co_await GetFrom(*tables_, std::move(state), query, options.fill_cache, counters);
+  Lookup answer = co_await read.Read(fill_cache);
   counters.gets_from_device.fetch_add(1, std::memory_order_relaxed);
   if (answer.ok() && answer->has_value()) {
     counters.gets_found.fetch_add(1, std::memory_order_relaxed);
   }
   statistics_.get_from_device.Add(environment_.clock.MonotonicNanos() - begin);
+  co_return answer;
+}
+
+class StoreImpl::UnfinishedPointRead final : public Store::UnfinishedGet {
+ public:
+  UnfinishedPointRead(StoreImpl& store, std::string_view key, PointRead read, bool fill_cache,
+                      HotCounters::Line& counters)
+      : store_(store),
+        key_(key),
+        read_(std::move(read), key_),
+        fill_cache_(fill_cache),
+        counters_(counters) {}
+
+  Task<Lookup> Finish() override { return store_.ReadOn(read_, fill_cache_, counters_); }
+
+ private:
+  StoreImpl& store_;
+  const std::string key_;
+  PointRead read_;
+  const bool fill_cache_;
+  HotCounters::Line& counters_;
+};
+
+std::optional<Store::Lookup> StoreImpl::TryGet(std::string_view key, const ReadOptions& options) {
+  if (key.size() > kKeyBytesMax) {
+    return Lookup(InvalidArgument("the key is too long"));
+  }
+  HotCounters::Line& counters = statistics_.hot.mine();
+  PointRead read = BeginPointRead(key, options, counters);
+  std::optional<Lookup> answer = RunInMemory(read, counters);
+  if (!answer) {
+    // The Get that follows counts as the same read.
+    counters.gets.fetch_sub(1, std::memory_order_relaxed);
+  }
+  return answer;
+}
+
+std::optional<Store::Lookup> StoreImpl::BeginGet(std::string_view key, const ReadOptions& options,
+                                                 std::unique_ptr<UnfinishedGet>& rest) {
+  if (key.size() > kKeyBytesMax) {
+    return Lookup(InvalidArgument("the key is too long"));
+  }
+  HotCounters::Line& counters = statistics_.hot.mine();
+  PointRead read = BeginPointRead(key, options, counters);
+  std::optional<Lookup> answer = RunInMemory(read, counters);
+  if (!answer) {
+    rest = std::make_unique<UnfinishedPointRead>(*this, key, std::move(read), options.fill_cache, counters);
+  }
+  return answer;
+}
+
+Task<Store::Lookup> StoreImpl::Get(std::string_view key, ReadOptions options) {
+  if (key.size() > kKeyBytesMax) {
+    co_return InvalidArgument("the key is too long");
+  }
+  HotCounters::Line& counters = statistics_.hot.mine();
+  PointRead read = BeginPointRead(key, options, counters);
+  if (std::optional<Lookup> answer = RunInMemory(read, counters)) {
+    co_return std::move(*answer);
+  }
+  Lookup answer = co_await ReadOn(read, options.fill_cache, counters);
   co_return answer;
 }
 

@@ -38,6 +38,8 @@ class StoreImpl final : public Store, private InstallObserver, private TableRele
   Task<Status> Open();
 
   std::optional<Lookup> TryGet(std::string_view key, const ReadOptions& options) override;
+  std::optional<Lookup> BeginGet(std::string_view key, const ReadOptions& options,
+                                 std::unique_ptr<UnfinishedGet>& rest) override;
   Task<Lookup> Get(std::string_view key, ReadOptions options) override;
   std::unique_ptr<StoreIterator> NewIterator(std::string_view lower, std::string_view upper,
                                              ReadOptions options) override;
@@ -55,6 +57,13 @@ class StoreImpl final : public Store, private InstallObserver, private TableRele
   std::string read_only_reason() const override { return health_.reason(); }
 
  private:
+  class UnfinishedPointRead;
+
+  // The search for `key` in what is in memory.
+  PointRead BeginPointRead(std::string_view key, const ReadOptions& options, HotCounters::Line& counters);
+  std::optional<Lookup> RunInMemory(PointRead& read, HotCounters::Line& counters);
+  Task<Lookup> ReadOn(PointRead& read, bool fill_cache, HotCounters::Line& counters);
+
   // What log replay found.
   struct Recovered {
     // Oldest first.

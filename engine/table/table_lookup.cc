@@ -1,64 +1,12 @@
-// Point lookups: one walk, which stops wherever a block is missing and goes on once it is there. So the
-// cached path and the reading path are the same code.
+#include "engine/table/table_lookup.h"
+
 #include <fmt/format.h>
 
-#include "engine/table/block_reader.h"
-#include "engine/table/data_block.h"
-#include "engine/table/segment_footer.h"
 #include "engine/table/table_format.h"
-#include "engine/table/table_reader.h"
 
 namespace varve {
-namespace {
 
-class LookupWalk {
- public:
-  LookupWalk(const TableEnvironment& environment, const TableView& view, const PointQuery& query)
-      : environment_(environment), view_(view), query_(query), segments_left_(view.segments.size()) {}
-
-  // True: the walk has ended, and TakeResult() says how. False: it needs the block wanted().
-  bool Run();
-  Result<TableLookup> TakeResult();
-
-  const BlockHandle& wanted() const { return wanted_; }
-  BlockKind wanted_kind() const { return wanted_kind_; }
-  // The block that was wanted.
-  void Provide(BlockRef block) { provided_ = std::move(block); }
-
- private:
-  enum class Stage : uint8_t { kFooter, kFilter, kIndex, kData };
-  enum class Outcome : uint8_t { kGoOn, kNeedsBlock, kNextSegment, kEnded };
-
-  Outcome RunFooter(const SegmentDescriptor& segment);
-  Outcome RunFilter();
-  Outcome RunIndex();
-  Outcome RunData();
-  Outcome Answer(const FoundVersion& found, BlockRef block);
-  BlockRef Fetch(const BlockHandle& handle, BlockKind kind);
-  Outcome Fail(uint64_t table_offset, std::string_view what) {
-    result_ = TableCorruption(view_.id, table_offset, what);
-    return Outcome::kEnded;
-  }
-
-  const TableEnvironment& environment_;
-  const TableView& view_;
-  const PointQuery& query_;
-  size_t segments_left_;
-  Stage stage_ = Stage::kFooter;
-  BlockRef footer_block_;
-  SegmentFooter footer_;
-  BlockRef index_block_;
-  IndexBlock index_;
-  uint8_t levels_left_ = 0;
-  uint16_t filters_asked_ = 0, filters_passed_ = 0;
-  BlockHandle child_;
-  BlockHandle wanted_;
-  BlockKind wanted_kind_ = BlockKind::kFooter;
-  BlockRef provided_;
-  Result<TableLookup> result_ = TableLookup{};
-};
-
-Result<TableLookup> LookupWalk::TakeResult() {
+Result<TableLookup> TableLookupWalk::TakeResult() {
   if (result_.ok()) {
     result_->filters_asked = filters_asked_;
     const bool last_was_right = result_->kind != TableLookup::Kind::kAbsent && footer_.has_filter();
@@ -67,11 +15,11 @@ Result<TableLookup> LookupWalk::TakeResult() {
   return std::move(result_);
 }
 
-BlockRef LookupWalk::Fetch(const BlockHandle& handle, BlockKind kind) {
+BlockRef TableLookupWalk::Fetch(const BlockHandle& handle, BlockKind kind) {
   if (provided_) {
     return std::exchange(provided_, BlockRef());
   }
-  BlockRef block = FindCachedBlock(environment_, view_.id, handle, kind);
+  BlockRef block = FindCachedBlock(*environment_, view_->id, handle, kind);
   if (!block) {
     wanted_ = handle;
     wanted_kind_ = kind;
@@ -79,12 +27,12 @@ BlockRef LookupWalk::Fetch(const BlockHandle& handle, BlockKind kind) {
   return block;
 }
 
-bool LookupWalk::Run() {
+bool TableLookupWalk::Run() {
   while (segments_left_ > 0) {
     Outcome outcome = Outcome::kGoOn;
     switch (stage_) {
       case Stage::kFooter:
-        outcome = RunFooter(view_.segments[segments_left_ - 1]);
+        outcome = RunFooter(view_->segments[segments_left_ - 1]);
         break;
       case Stage::kFilter:
         outcome = RunFilter();
@@ -110,9 +58,14 @@ bool LookupWalk::Run() {
   return true;
 }
 
-LookupWalk::Outcome LookupWalk::RunFooter(const SegmentDescriptor& segment) {
+TableLookupWalk::Outcome TableLookupWalk::Fail(uint64_t table_offset, std::string_view what) {
+  result_ = TableCorruption(view_->id, table_offset, what);
+  return Outcome::kEnded;
+}
+
+TableLookupWalk::Outcome TableLookupWalk::RunFooter(const SegmentDescriptor& segment) {
   if (segment.range_tombstones) {
-    result_ = Unsupported(fmt::format("table {} has range tombstones", view_.id.value));
+    result_ = Unsupported(fmt::format("table {} has range tombstones", view_->id.value));
     return Outcome::kEnded;
   }
   if (query_.user_key < segment.smallest_user_key() || query_.user_key > segment.largest_user_key()) {
@@ -134,7 +87,7 @@ LookupWalk::Outcome LookupWalk::RunFooter(const SegmentDescriptor& segment) {
   return Outcome::kGoOn;
 }
 
-LookupWalk::Outcome LookupWalk::RunFilter() {
+TableLookupWalk::Outcome TableLookupWalk::RunFilter() {
   const FilterGeometry& geometry = footer_.filter();
   const BlockHandle handle = footer_.FilterPage(geometry.PageOf(query_.hash));
   const BlockRef page = Fetch(handle, BlockKind::kFilter);
@@ -154,7 +107,7 @@ LookupWalk::Outcome LookupWalk::RunFilter() {
   return Outcome::kGoOn;
 }
 
-LookupWalk::Outcome LookupWalk::RunIndex() {
+TableLookupWalk::Outcome TableLookupWalk::RunIndex() {
   const std::optional<uint32_t> i = index_.LowerBound(query_.user_key);
   if (i && *i == index_.size()) {
     return Outcome::kNextSegment;
@@ -187,7 +140,7 @@ LookupWalk::Outcome LookupWalk::RunIndex() {
   return Outcome::kGoOn;
 }
 
-LookupWalk::Outcome LookupWalk::RunData() {
+TableLookupWalk::Outcome TableLookupWalk::RunData() {
   BlockRef block = Fetch(child_, BlockKind::kData);
   if (!block) {
     return Outcome::kNeedsBlock;
@@ -202,7 +155,7 @@ LookupWalk::Outcome LookupWalk::RunData() {
   return Answer(found, std::move(block));
 }
 
-LookupWalk::Outcome LookupWalk::Answer(const FoundVersion& found, BlockRef block) {
+TableLookupWalk::Outcome TableLookupWalk::Answer(const FoundVersion& found, BlockRef block) {
   TableLookup lookup;
   lookup.sequence = SequenceNumber(found.trailer >> 8);
   switch (static_cast<RecordKind>(found.trailer & 0xff)) {
@@ -216,38 +169,13 @@ LookupWalk::Outcome LookupWalk::Answer(const FoundVersion& found, BlockRef block
     case RecordKind::kRangeTombstone:
     case RecordKind::kLargeValuePointer:
       result_ =
-          Unsupported(fmt::format("table {} has a record of kind {}", view_.id.value, found.trailer & 0xff));
+          Unsupported(fmt::format("table {} has a record of kind {}", view_->id.value, found.trailer & 0xff));
       return Outcome::kEnded;
     default:
       return Fail(child_.table_offset, "a record has an unknown kind");
   }
   result_ = std::move(lookup);
   return Outcome::kEnded;
-}
-
-}  // namespace
-
-std::optional<Result<TableLookup>> TryGetFromTable(const TableEnvironment& environment, const TableView& view,
-                                                   const PointQuery& query) {
-  LookupWalk walk(environment, view, query);
-  if (!walk.Run()) {
-    return std::nullopt;
-  }
-  return walk.TakeResult();
-}
-
-Task<Result<TableLookup>> GetFromTable(const TableEnvironment& environment, const TableView& view,
-                                       PointQuery query, bool fill_cache) {
-  LookupWalk walk(environment, view, query);
-  while (!walk.Run()) {
-    Result<BlockRef> block = co_await ReadBlock(environment, view, walk.wanted(), walk.wanted_kind(),
-                                                IoPurpose::kUserRead, fill_cache);
-    if (!block.ok()) {
-      co_return block.error();
-    }
-    walk.Provide(std::move(block).value());
-  }
-  co_return walk.TakeResult();
 }
 
 }  // namespace varve

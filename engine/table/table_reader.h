@@ -1,5 +1,6 @@
-// Reading tables: point lookups, iterators and verification, as functions of an immutable TableView. Nothing
-// is opened or closed; what a read needs beyond the view comes from the block cache or the device.
+// Reading tables: iterators and verification, as functions of an immutable TableView (point lookups:
+// table_lookup.h). Nothing is opened or closed; what a read needs beyond the view comes from the block cache
+// or the device.
 //
 // Threads: all functions from any executor, concurrently. `environment` and `view` must outlive what is made
 // from them: the caller pins the version that holds the view. Errors: kCorruption (bytes that fail a check,
@@ -22,33 +23,6 @@
 #include "engine/table/table_view.h"
 
 namespace varve {
-
-// A search for the newest version of a key that is visible at a snapshot. Hashed once, for all tables asked.
-// `user_key` must outlive it.
-struct PointQuery {
-  PointQuery(std::string_view key, SequenceNumber at) : user_key(key), snapshot(at), hash(Hash64(key)) {}
-
-  std::string_view user_key;
-  SequenceNumber snapshot;
-  uint64_t hash;
-};
-
-struct TableLookup {
-  enum class Kind : uint8_t { kAbsent, kTombstone, kValue };
-  Kind kind = Kind::kAbsent;
-  // Of the version found.
-  SequenceNumber sequence;
-  PinnedValue value;
-  // Filters that were asked, and those that let the lookup go on to a segment without the key.
-  uint16_t filters_asked = 0, filters_misled = 0;
-};
-
-// An engaged result is the answer; nullopt says that a block is missing in the cache: call GetFromTable.
-std::optional<Result<TableLookup>> TryGetFromTable(const TableEnvironment& environment, const TableView& view,
-                                                   const PointQuery& query);
-// A found key costs one data block at most; segments are asked newest first, each behind its filter.
-Task<Result<TableLookup>> GetFromTable(const TableEnvironment& environment, const TableView& view,
-                                       PointQuery query, bool fill_cache);
 
 struct TableIteratorOptions {
   // False: what the iterator reads does not enter the cache.

@@ -68,10 +68,9 @@ std::optional<Result<size_t>> Content::TryRead(const Inode& inode, std::string_v
   return length;
 }
 
-Task<Status> Content::ReadChunk(InodeNumber inode, uint64_t index, uint64_t skip, std::span<char> into,
-                                ReadOptions options) const {
-  const NamespaceKey key = NamespaceKey::Chunk(inode, index);
-  Store::Lookup found = co_await store_.Get(key, options);
+Task<Status> Content::ReadChunk(std::unique_ptr<Store::UnfinishedGet> get, uint64_t skip,
+                                std::span<char> into) const {
+  const Store::Lookup found = co_await get->Finish();
   if (!found.ok()) {
     co_return found.error();
   }
@@ -97,9 +96,10 @@ Task<Result<size_t>> Content::Read(const Inode& inode, std::string_view content,
     const size_t piece = std::min<uint64_t>(length - done, chunk_bytes - skip);
     const std::span<char> part = into.subspan(done, piece);
     const NamespaceKey key = NamespaceKey::Chunk(inode.number, ChunkOf(at));
-    const std::optional<Store::Lookup> found = store_.TryGet(key, options);
+    std::unique_ptr<Store::UnfinishedGet> rest;
+    const std::optional<Store::Lookup> found = store_.BeginGet(key, options, rest);
     if (!found) {
-      misses.push_back(ReadChunk(inode.number, ChunkOf(at), skip, part, options));
+      misses.push_back(ReadChunk(std::move(rest), skip, part));
     } else if (!found->ok()) {
       co_return found->error();
     } else {
@@ -128,16 +128,12 @@ Task<Result<size_t>> Content::Read(const Inode& inode, std::string_view content,
 Task<Status> Content::LoadChunk(InodeNumber inode, uint64_t index, std::string& chunk) const {
   chunk.clear();
   const NamespaceKey key = NamespaceKey::Chunk(inode, index);
-  std::optional<Store::Lookup> found = store_.TryGet(key, ReadOptions());
-  if (!found) {
-    Store::Lookup loaded = co_await store_.Get(key, ReadOptions());
-    found.emplace(std::move(loaded));
+  const Store::Lookup found = co_await store_.Get(key, ReadOptions());
+  if (!found.ok()) {
+    co_return found.error();
   }
-  if (!found->ok()) {
-    co_return found->error();
-  }
-  if (**found) {
-    const std::string_view stored = (**found)->bytes();
+  if (*found) {
+    const std::string_view stored = (*found)->bytes();
     if (stored.size() > format_.chunk_bytes) {
       co_return Corruption("a chunk is longer than chunks are");
     }

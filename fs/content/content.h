@@ -87,8 +87,9 @@ class Content {
  private:
   // Fills `chunk` with the stored bytes of one chunk; empty when there is none.
   Task<Status> LoadChunk(InodeNumber inode, uint64_t index, std::string& chunk) const;
-  Task<Status> ReadChunk(InodeNumber inode, uint64_t index, uint64_t skip, std::span<char> into,
-                         ReadOptions options) const;
+  // Of the chunk that `get` finds, what lies from `skip` on.
+  Task<Status> ReadChunk(std::unique_ptr<Store::UnfinishedGet> get, uint64_t skip,
+                         std::span<char> into) const;
   Task<Result<bool>> ChunkExists(InodeNumber inode, uint64_t index) const;
   Task<Status> StageChunkedWrite(FileImage& file, uint64_t offset, std::string_view data,
                                  WriteBatch& batch) const;

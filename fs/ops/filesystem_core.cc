@@ -6,15 +6,6 @@
 
 namespace varve {
 
-Task<Store::Lookup> GetFrom(Store& store, const NamespaceKey& key) {
-  std::optional<Store::Lookup> hit = store.TryGet(key, ReadOptions());
-  if (hit) {
-    co_return std::move(*hit);
-  }
-  Store::Lookup loaded = co_await store.Get(key, ReadOptions());
-  co_return loaded;
-}
-
 FileSystemCore::FileSystemCore(FileSystemEnvironment environment, FileSystemOptions options_in,
                                FormatParameters format, InodeNumber next_inode)
     : store(environment.store),
@@ -186,7 +177,7 @@ Task<Result<LoadedInode>> FileSystemCore::LoadLocked(InodeNumber inode) {
     co_return Error(ErrorCode::kStale, "no such node");
   }
   const NamespaceKey key = KeyOf(inode, *location);
-  Store::Lookup found = co_await GetFrom(store, key);
+  Store::Lookup found = co_await store.Get(key, ReadOptions());
   if (!found.ok()) {
     co_return found.error();
   }
@@ -220,7 +211,7 @@ Task<Result<std::optional<LoadedInode>>> FileSystemCore::LoadAt(InodeNumber inod
 
 Task<Result<LoadedInode>> FileSystemCore::LoadRecord(InodeNumber inode) {
   const NamespaceKey key = NamespaceKey::OfInode(inode);
-  Store::Lookup found = co_await GetFrom(store, key);
+  Store::Lookup found = co_await store.Get(key, ReadOptions());
   if (!found.ok()) {
     co_return found.error();
   }
@@ -252,7 +243,7 @@ Task<Result<LoadedInode>> FileSystemCore::LoadParentLocked(InodeNumber parent) {
 
 Task<Result<FoundDirent>> FileSystemCore::FindDirent(InodeNumber parent, std::string_view name) {
   const NamespaceKey key = NamespaceKey::Dirent(parent, name);
-  Store::Lookup found = co_await GetFrom(store, key);
+  Store::Lookup found = co_await store.Get(key, ReadOptions());
   if (!found.ok()) {
     co_return found.error();
   }

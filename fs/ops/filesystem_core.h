@@ -142,7 +142,4 @@ class FileSystemCore {
 // Clears set-user-id, and set-group-id where the group may execute.
 void KillSetIds(Inode& inode);
 
-// A get that suspends only when it must.
-Task<Store::Lookup> GetFrom(Store& store, const NamespaceKey& key);
-
 }  // namespace varve

@@ -66,7 +66,7 @@ Task<Result<std::string>> FileSystem::GetXattr(InodeNumber inode, std::string_vi
     co_return NoAttribute();
   }
   const NamespaceKey key = NamespaceKey::Xattr(inode, name);
-  Store::Lookup found = co_await GetFrom(core_->store, key);
+  Store::Lookup found = co_await core_->store.Get(key, ReadOptions());
   if (!found.ok()) {
     co_return found.error();
   }
@@ -96,7 +96,7 @@ Task<Status> FileSystem::SetXattr(InodeNumber inode, std::string_view name, std:
   const NamespaceKey key = NamespaceKey::Xattr(inode, name);
   bool exists = false;
   if (loaded->inode().has_xattrs) {
-    Store::Lookup found = co_await GetFrom(core_->store, key);
+    Store::Lookup found = co_await core_->store.Get(key, ReadOptions());
     if (!found.ok()) {
       co_return found.error();
     }
@@ -156,7 +156,7 @@ Task<Status> FileSystem::RemoveXattr(InodeNumber inode, std::string_view name) {
   const NamespaceKey key = NamespaceKey::Xattr(inode, name);
   {
     // Not held while the change waits for space (unpin.h).
-    const Store::Lookup found = co_await GetFrom(core_->store, key);
+    const Store::Lookup found = co_await core_->store.Get(key, ReadOptions());
     if (!found.ok()) {
       co_return found.error();
     }

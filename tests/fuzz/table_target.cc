@@ -14,6 +14,7 @@
 #include "engine/table/table_reader.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/support/memory_device.h"
+#include "tests/support/table_get.h"
 
 namespace varve::fuzz {
 

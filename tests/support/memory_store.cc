@@ -156,6 +156,28 @@ std::optional<Store::Lookup> MemoryStore::TryGet(std::string_view key, const Rea
   return GetNow(key, options);
 }
 
+// Answers as of when it is finished, not as of when it began: both are right for a reader without a snapshot.
+class MemoryStore::Unfinished final : public Store::UnfinishedGet {
+ public:
+  Unfinished(MemoryStore& store, std::string_view key, ReadOptions options)
+      : store_(store), key_(key), options_(std::move(options)) {}
+  Task<Lookup> Finish() override { return store_.Get(key_, options_); }
+
+ private:
+  MemoryStore& store_;
+  const std::string key_;
+  const ReadOptions options_;
+};
+
+std::optional<Store::Lookup> MemoryStore::BeginGet(std::string_view key, const ReadOptions& options,
+                                                   std::unique_ptr<UnfinishedGet>& rest) {
+  std::optional<Lookup> answer = TryGet(key, options);
+  if (!answer) {
+    rest = std::make_unique<Unfinished>(*this, key, options);
+  }
+  return answer;
+}
+
 Task<Store::Lookup> MemoryStore::Get(std::string_view key, ReadOptions options) {
   if (Waits()) {
     co_await Executor::Current().Yield();

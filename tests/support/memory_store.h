@@ -30,6 +30,8 @@ class MemoryStore final : public Store {
   ~MemoryStore() override;
 
   std::optional<Lookup> TryGet(std::string_view key, const ReadOptions& options) override;
+  std::optional<Lookup> BeginGet(std::string_view key, const ReadOptions& options,
+                                 std::unique_ptr<UnfinishedGet>& rest) override;
   Task<Lookup> Get(std::string_view key, ReadOptions options) override;
   std::unique_ptr<StoreIterator> NewIterator(std::string_view lower, std::string_view upper,
                                              ReadOptions options) override;
@@ -68,6 +70,7 @@ class MemoryStore final : public Store {
  private:
   friend class MemoryStoreIterator;
   friend class MemorySnapshot;
+  class Unfinished;
 
   using Value = std::shared_ptr<const std::string>;  // nullptr: deleted
   struct VersionedValue {

@@ -44,14 +44,18 @@ class VarveSession final : public Session {
     return store_.Write(batch_, durability_);
   }
   std::optional<Result<ReadOutcome>> TryGet(std::string_view key) override {
-    std::optional<Store::Lookup> found = store_.TryGet(key, ReadOptions());
+    std::optional<Store::Lookup> found = store_.BeginGet(key, ReadOptions(), unfinished_);
     if (!found.has_value()) {
       return std::nullopt;
     }
     return OutcomeOf(*found);
   }
   Task<Result<ReadOutcome>> Get(std::string_view key) override {
-    Store::Lookup found = co_await store_.Get(key, ReadOptions());
+    if (const std::unique_ptr<Store::UnfinishedGet> rest = std::move(unfinished_); rest != nullptr) {
+      const Store::Lookup found = co_await rest->Finish();
+      co_return OutcomeOf(found);
+    }
+    const Store::Lookup found = co_await store_.Get(key, ReadOptions());
     co_return OutcomeOf(found);
   }
   Task<Result<ScanOutcome>> Scan(std::string_view from, size_t count) override {
@@ -92,6 +96,8 @@ class VarveSession final : public Session {
   Store& store_;
   const Durability durability_;
   WriteBatch batch_;
+  // Of a TryGet that answered nullopt; the Get that follows finishes it.
+  std::unique_ptr<Store::UnfinishedGet> unfinished_;
 };
 
 uint64_t NumberAt(const nlohmann::json& object, const char* name) {

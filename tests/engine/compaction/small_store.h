@@ -23,6 +23,7 @@
 #include "engine/version/manifest_writer.h"
 #include "engine/version/version_set.h"
 #include "tests/support/memory_device.h"
+#include "tests/support/table_get.h"
 
 namespace varve {
 

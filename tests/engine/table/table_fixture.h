@@ -18,6 +18,7 @@
 #include "engine/table/table_reader.h"
 #include "tests/support/fault_list.h"
 #include "tests/support/memory_device.h"
+#include "tests/support/table_get.h"
 
 namespace varve {
 

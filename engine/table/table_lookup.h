@@ -1,0 +1,99 @@
+// Point lookups: one walk through one table, which stops wherever a block is missing and goes on once it is
+// there. So the cached path and the reading path are the same code, and nothing is searched twice.
+//
+// Threads: one at a time; it may go on on another executor. Errors: kCorruption (bytes that fail a check,
+// with table, offset and reason), kUnsupported (a record kind or feature that this version does not know),
+// and kDeviceError of reads.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "engine/base/checksum.h"
+#include "engine/base/pinned_value.h"
+#include "engine/base/result.h"
+#include "engine/table/block_reader.h"
+#include "engine/table/data_block.h"
+#include "engine/table/index_block.h"
+#include "engine/table/segment_footer.h"
+#include "engine/table/table_environment.h"
+#include "engine/table/table_view.h"
+
+namespace varve {
+
+// A search for the newest version of a key that is visible at a snapshot. Hashed once, for all tables asked.
+// `user_key` must outlive it.
+struct PointQuery {
+  PointQuery(std::string_view key, SequenceNumber at) : user_key(key), snapshot(at), hash(Hash64(key)) {}
+
+  std::string_view user_key;
+  SequenceNumber snapshot;
+  uint64_t hash;
+};
+
+struct TableLookup {
+  enum class Kind : uint8_t { kAbsent, kTombstone, kValue };
+  Kind kind = Kind::kAbsent;
+  // Of the version found.
+  SequenceNumber sequence;
+  PinnedValue value;
+  // Filters that were asked, and those that let the lookup go on to a segment without the key.
+  uint16_t filters_asked = 0, filters_misled = 0;
+};
+
+// A found key costs one data block at most; segments are asked newest first, each behind its filter.
+//
+//   TableLookupWalk walk(environment, view, query);
+//   while (!walk.Run()) {
+//     Result<BlockRef> block = co_await walk.ReadWanted(fill_cache);
+//     if (!block.ok()) { … } walk.Provide(std::move(*block));
+//   }
+//   Result<TableLookup> found = walk.TakeResult();
+class TableLookupWalk {
+ public:
+  // `environment` and `view` must outlive it: the caller pins the version that holds the view.
+  TableLookupWalk(const TableEnvironment& environment, const TableView& view, const PointQuery& query)
+      : environment_(&environment), view_(&view), query_(query), segments_left_(view.segments.size()) {}
+
+  // True: the walk has ended, and TakeResult() says how. False: it needs a block, to be read and provided.
+  bool Run();
+  Task<Result<BlockRef>> ReadWanted(bool fill_cache) const {
+    return ReadBlock(*environment_, *view_, wanted_, wanted_kind_, IoPurpose::kUserRead, fill_cache);
+  }
+  void Provide(BlockRef block) { provided_ = std::move(block); }
+  Result<TableLookup> TakeResult();
+
+  // The bytes of the query's key lie elsewhere now.
+  void MoveKeyTo(std::string_view user_key) { query_.user_key = user_key; }
+
+ private:
+  enum class Stage : uint8_t { kFooter, kFilter, kIndex, kData };
+  enum class Outcome : uint8_t { kGoOn, kNeedsBlock, kNextSegment, kEnded };
+
+  Outcome RunFooter(const SegmentDescriptor& segment);
+  Outcome RunFilter();
+  Outcome RunIndex();
+  Outcome RunData();
+  Outcome Answer(const FoundVersion& found, BlockRef block);
+  BlockRef Fetch(const BlockHandle& handle, BlockKind kind);
+  Outcome Fail(uint64_t table_offset, std::string_view what);
+
+  const TableEnvironment* environment_;
+  const TableView* view_;
+  PointQuery query_;
+  size_t segments_left_;
+  Stage stage_ = Stage::kFooter;
+  BlockRef footer_block_;
+  SegmentFooter footer_;
+  BlockRef index_block_;
+  IndexBlock index_;
+  uint8_t levels_left_ = 0;
+  uint16_t filters_asked_ = 0, filters_passed_ = 0;
+  BlockHandle child_;
+  BlockHandle wanted_;
+  BlockKind wanted_kind_ = BlockKind::kFooter;
+  BlockRef provided_;
+  Result<TableLookup> result_ = TableLookup{};
+};
+
+}  // namespace varve

@@ -1,0 +1,35 @@
+// Lookups in one table, as tests ask for them.
+#pragma once
+
+#include <optional>
+#include <utility>
+
+#include "engine/ring/task.h"
+#include "engine/table/table_lookup.h"
+
+namespace varve {
+
+// nullopt: a block is not in the cache.
+inline std::optional<Result<TableLookup>> TryGetFromTable(const TableEnvironment& environment,
+                                                          const TableView& view, const PointQuery& query) {
+  TableLookupWalk walk(environment, view, query);
+  if (!walk.Run()) {
+    return std::nullopt;
+  }
+  return walk.TakeResult();
+}
+
+inline Task<Result<TableLookup>> GetFromTable(const TableEnvironment& environment, const TableView& view,
+                                              PointQuery query, bool fill_cache) {
+  TableLookupWalk walk(environment, view, query);
+  while (!walk.Run()) {
+    Result<BlockRef> block = co_await walk.ReadWanted(fill_cache);
+    if (!block.ok()) {
+      co_return block.error();
+    }
+    walk.Provide(std::move(block).value());
+  }
+  co_return walk.TakeResult();
+}
+
+}  // namespace varve
