@@ -38,7 +38,7 @@ class BlockRef {
   std::string_view bytes() const { return {Data(block_), block_->bytes}; }
   char* mutable_data() { return Data(block_); }
   // What the allocation takes.
-  uint64_t charge() const { return sizeof(Block) + block_->bytes + kAllocatorBytes; }
+  uint64_t charge() const { return AllocationBytes(block_->bytes) + kAllocatorBytes; }
   // Hands the reference over to a value that lies within the block.
   PinnedValue Pin(std::string_view value) && {
     return PinnedValue(value, std::exchange(block_, nullptr), nullptr,
@@ -50,6 +50,7 @@ class BlockRef {
     std::atomic<uint32_t> references{1};
     uint32_t bytes = 0;
   };
+  static size_t AllocationBytes(uint32_t bytes);
   // malloc's own header and rounding.
   static constexpr uint64_t kAllocatorBytes = 16;
 

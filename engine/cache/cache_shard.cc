@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
 #include <utility>
+
+#include "engine/base/check.h"
+#include "engine/base/thread_lists.h"
 
 namespace varve {
 namespace {
@@ -19,11 +23,30 @@ constexpr uint64_t kUsualBlockBytes = 4 * kKiB;
 // malloc's header of an entry, its bucket, its share of the tables' map.
 constexpr uint64_t kEntryOverheadBytes = 16 + 8 + 8;
 
+// Of one size. At most 16 KiB a thread.
+using Entries = ThreadLists<128, 1, 128>;
+
 bool IsHighPriority(BlockKind kind) {
   return kind != BlockKind::kData;
 }
 
 }  // namespace
+
+// As the blocks themselves: a full cache takes one for each that it gives up.
+void* BlockCache::Shard::Entry::operator new(size_t bytes) {
+  void* memory = Entries::Take(bytes);
+  if (memory == nullptr) {
+    memory = std::aligned_alloc(alignof(Entry), Entries::AllocationBytes(bytes));
+    Check(memory != nullptr, "out of memory for an entry of the cache");
+  }
+  return memory;
+}
+
+void BlockCache::Shard::Entry::operator delete(void* entry) {
+  if (!Entries::Keep(entry, sizeof(Entry))) {
+    std::free(entry);
+  }
+}
 
 void BlockCache::Shard::Queue::Push(Entry* entry) {
   entry->newer = nullptr;

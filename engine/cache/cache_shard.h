@@ -47,6 +47,9 @@ class BlockCache::Shard {
     OfTable* of_table = nullptr;
     Entry* next_of_table = nullptr;
     Entry* previous_of_table = nullptr;
+
+    static void* operator new(size_t bytes);
+    static void operator delete(void* entry);
   };
   struct Queue {
     Entry* newest = nullptr;

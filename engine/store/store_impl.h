@@ -16,6 +16,7 @@
 #include "engine/store/health.h"
 #include "engine/store/log_segments.h"
 #include "engine/store/memtables.h"
+#include "engine/store/read_path.h"
 #include "engine/store/scheduler.h"
 #include "engine/store/scrub.h"
 #include "engine/store/snapshots.h"
