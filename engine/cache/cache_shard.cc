@@ -20,11 +20,12 @@ constexpr uint8_t kHitsMaxData = 3;
 constexpr uint8_t kHitsMaxHigh = 7;
 // Ghosts remember about as many keys as the shard holds blocks of the usual size.
 constexpr uint64_t kUsualBlockBytes = 4 * kKiB;
-// malloc's header of an entry, its bucket, its share of the tables' map.
-constexpr uint64_t kEntryOverheadBytes = 16 + 8 + 8;
+// malloc's header of an entry, its buckets, its share of the tables' map.
+constexpr uint64_t kEntryOverheadBytes = 16 + 24 + 8;
 
-// Of one size. At most 16 KiB a thread.
-using Entries = ThreadLists<128, 1, 128>;
+// At most 16 KiB a thread.
+constexpr size_t kEntryBytes = 128;
+using Entries = ThreadLists<kEntryBytes, 1, 128>;
 
 bool IsHighPriority(BlockKind kind) {
   return kind != BlockKind::kData;
@@ -34,6 +35,7 @@ bool IsHighPriority(BlockKind kind) {
 
 // As the blocks themselves: a full cache takes one for each that it gives up.
 void* BlockCache::Shard::Entry::operator new(size_t bytes) {
+  static_assert(sizeof(Entry) <= kEntryBytes);
   void* memory = Entries::Take(bytes);
   if (memory == nullptr) {
     memory = std::aligned_alloc(alignof(Entry), Entries::AllocationBytes(bytes));
@@ -106,7 +108,8 @@ void BlockCache::Shard::Insert(const BlockKey& key, uint64_t hash, BlockKind kin
     if (Find(key, hash) != nullptr) {
       return;
     }
-    if (entries_ >= buckets_.size()) {
+    // Half empty: a search that goes past another entry waits for its memory.
+    if (entries_ >= buckets_.size() / 2) {
       GrowBuckets();
     }
     Entry* entry = added.release();

@@ -63,6 +63,7 @@ class IndexBlock {
   IndexEntry Copy(const Entry& entry) const;
 
  private:
+  void PrefetchEntry(uint32_t i) const;
   // What binary search compares.
   std::optional<std::string_view> LargestRestAt(uint32_t i) const;
 
