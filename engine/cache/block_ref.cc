@@ -11,8 +11,8 @@ namespace varve {
 
 namespace {
 
-// Blocks of up to 8.5 KiB, in steps that cost 1.5% of a block of 4 KiB: a cache that is full takes one for each
-// that it gives up. At most 2.3 MiB a thread.
+// Blocks of up to 8.5 KiB, in steps that cost 1.5% of a block of 4 KiB: a cache that is full takes one for
+// each that it gives up. At most 2.3 MiB a thread.
 using Blocks = ThreadLists<128, 68, 8>;
 
 }  // namespace

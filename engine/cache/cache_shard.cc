@@ -20,8 +20,8 @@ constexpr uint8_t kHitsMaxData = 3;
 constexpr uint8_t kHitsMaxHigh = 7;
 // Ghosts remember about as many keys as the shard holds blocks of the usual size.
 constexpr uint64_t kUsualBlockBytes = 4 * kKiB;
-// malloc's header of an entry, its buckets, its share of the tables' map.
-constexpr uint64_t kEntryOverheadBytes = 16 + 24 + 8;
+// malloc's header of an entry, its bucket, its share of the tables' map.
+constexpr uint64_t kEntryOverheadBytes = 16 + 8 + 8;
 
 // At most 16 KiB a thread.
 constexpr size_t kEntryBytes = 128;
@@ -108,8 +108,7 @@ void BlockCache::Shard::Insert(const BlockKey& key, uint64_t hash, BlockKind kin
     if (Find(key, hash) != nullptr) {
       return;
     }
-    // Half empty: a search that goes past another entry waits for its memory.
-    if (entries_ >= buckets_.size() / 2) {
+    if (entries_ >= buckets_.size()) {
       GrowBuckets();
     }
     Entry* entry = added.release();
