@@ -99,8 +99,8 @@ std::optional<uint32_t> IndexBlock::LowerBound(std::string_view user_key) const 
   const std::string_view rest = user_key.substr(prefix_.size());
   uint32_t low = 0;
   uint32_t high = count_;
-  // Most of a search in a large store is waiting for memory: the offsets come all at once, and the two entries
-  // that may be next while this one is compared.
+  // Most of a search in a large store is waiting for memory: the offsets come all at once, and the two
+  // entries that may be next while this one is compared.
   for (uint32_t i = 0; i < count_; i += kOffsetsInALine) {
     __builtin_prefetch(offsets_ + i * sizeof(uint32_t));
   }

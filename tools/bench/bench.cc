@@ -260,10 +260,9 @@ json OptionsJson(const BenchOptions& options, const Bed& bed, const Bench& bench
 }
 
 Status WriteJson(const BenchOptions& options, const Bench& bench, const Bed& bed) {
-  const json document = {
-      {"varve", options.version}, {"command", options.command_line},
-      {"machine", MachineJson()}, {"options", OptionsJson(options, bed, bench)},
-      {"notes", bench.notes()},   {"runs", bench.runs()}};
+  const json document = {{"varve", options.version}, {"command", options.command_line},
+                         {"machine", MachineJson()}, {"options", OptionsJson(options, bed, bench)},
+                         {"notes", bench.notes()},   {"runs", bench.runs()}};
   std::ofstream file(options.json_file);
   file << document.dump(1) << "\n" << std::flush;
   return file.good() ? OkStatus() : Status(DeviceError(fmt::format("cannot write {}", options.json_file)));

@@ -12,6 +12,10 @@
 namespace varve::testing {
 namespace {
 
+std::string KeyNumbered(int n) {
+  return "key" + std::to_string(1000 + n);
+}
+
 constexpr uint64_t kNever = 1'000'000'000'000'000;
 
 TEST(Store, PutIsReadBackFromMemoryAndFromTables) {
@@ -69,6 +73,58 @@ TEST(Store, ACachedKeyIsAnsweredWithoutATask) {
   const std::optional<Store::Lookup> found = h.store().TryGet("k", {});
   ASSERT_TRUE(found.has_value());
   EXPECT_EQ(found->value()->bytes(), "v");
+}
+
+TEST(Store, AnUnfinishedGetAnswersAsOfWhenItBegan) {
+  StoreHarness h;
+  ASSERT_TRUE(h.Open(SmallStoreOptions()).ok());
+  for (int i = 0; i < 400; ++i) {
+    ASSERT_TRUE(h.Put(KeyNumbered(i), "old").ok());
+  }
+  ASSERT_TRUE(h.Run(h.store().Settle()).ok());
+  ASSERT_TRUE(h.Close().ok());
+  ASSERT_TRUE(h.Open(SmallStoreOptions()).ok());
+  std::string key = KeyNumbered(7);
+  std::unique_ptr<Store::UnfinishedGet> present;
+  ASSERT_FALSE(h.store().BeginGet(key, {}, present).has_value());
+  std::unique_ptr<Store::UnfinishedGet> dropped;
+  key = KeyNumbered(300);
+  ASSERT_FALSE(h.store().BeginGet(key, {}, dropped).has_value());
+  key = std::string(key.size(), '~');
+  dropped.reset();
+  // The tables that it looks into are merged away meanwhile.
+  for (int round = 0; round < 3; ++round) {
+    for (int i = 0; i < 400; ++i) {
+      ASSERT_TRUE(h.Put(KeyNumbered(i), std::string(200, 'n')).ok());
+    }
+    ASSERT_TRUE(h.Run(h.store().Settle()).ok());
+  }
+  const Store::Lookup found = h.Run(present->Finish());
+  ASSERT_TRUE(found.ok() && found->has_value());
+  EXPECT_EQ((*found)->bytes(), "old");
+  present.reset();
+  EXPECT_EQ(h.Get(KeyNumbered(7)), std::string(200, 'n'));
+}
+
+TEST(Store, AGetCountsOnceHoweverItIsAsked) {
+  StoreHarness h;
+  ASSERT_TRUE(h.Open(SmallStoreOptions()).ok());
+  ASSERT_TRUE(h.Put("k", "v").ok());
+  ASSERT_TRUE(h.Run(h.store().Settle()).ok());
+  ASSERT_TRUE(h.Close().ok());
+  ASSERT_TRUE(h.Open(SmallStoreOptions()).ok());
+  const auto counted = [&](std::string_view counts) {
+    return h.store().StatisticsJson().find(counts) != std::string::npos;
+  };
+  std::unique_ptr<Store::UnfinishedGet> rest;
+  ASSERT_FALSE(h.store().BeginGet("k", {}, rest).has_value());
+  ASSERT_TRUE(h.Run(rest->Finish()).ok());
+  rest.reset();
+  EXPECT_TRUE(counted(R"("gets":1,"gets_found":1,"gets_from_device":1,)"));
+  ASSERT_TRUE(h.store().BeginGet("k", {}, rest).has_value());
+  EXPECT_EQ(rest, nullptr);
+  ASSERT_TRUE(h.Run(h.store().Get("k", {})).ok());
+  EXPECT_TRUE(counted(R"("gets":3,"gets_found":3,"gets_from_device":1,)"));
 }
 
 TEST(Store, WhatIsTooLargeIsRefusedAndNothingIsWritten) {

@@ -57,8 +57,7 @@ TEST_F(ControlGroupTest, Version1ThrottlesTheDeviceInTheRootGroupAndTakesItBack)
                                      .device_operations_per_second = 60});
     EXPECT_TRUE(group.problems().empty());
     EXPECT_EQ(Read("memory/" + OwnFolder() + "/memory.limit_in_bytes"), "1000");
-    EXPECT_EQ(group.memory_limit_file(),
-              (root_ / "memory" / OwnFolder() / "memory.limit_in_bytes").string());
+    EXPECT_EQ(group.memory_limit_file(), (root_ / "memory" / OwnFolder() / "memory.limit_in_bytes").string());
     EXPECT_EQ(Read("blkio/blkio.throttle.read_bps_device"), "7:3 500");
     EXPECT_EQ(Read("blkio/blkio.throttle.write_iops_device"), "7:3 60");
     EXPECT_EQ(group.procs_files().size(), 2U);
