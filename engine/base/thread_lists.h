@@ -12,18 +12,20 @@ namespace varve {
 // False in builds with a sanitizer, so that it sees memory that is used after its end.
 extern const bool kKeepsFreedMemory;
 
+// Lists belong to `Owner`, any type: how memory was allocated is its matter.
 // Sizes up to `kClasses` times `kGrain` bytes, in classes of `kGrain`; of each class a thread keeps at most
 // `kKeptMax`, which bounds what a thread that only frees collects. What a thread keeps it gives back at its
 // end.
 //
 // Threads: any; memory may be freed on another thread than it was allocated on.
-template <size_t kGrain, size_t kClasses, uint32_t kKeptMax>
+template <typename Owner, size_t kGrain, size_t kClasses, uint32_t kKeptMax>
 class ThreadLists {
  public:
-  // What must be allocated for `bytes` (at least 1), so that Keep takes it.
+  // What must be allocated for `bytes` (at least 1), so that Keep takes it. No byte more where nothing is
+  // kept: a sanitizer sees what is read behind the end.
   static size_t AllocationBytes(size_t bytes) {
     const size_t index = ClassOf(bytes);
-    return index < kClasses ? (index + 1) * kGrain : bytes;
+    return index < kClasses && kKeepsFreedMemory ? (index + 1) * kGrain : bytes;
   }
 
   // nullptr: none is kept, allocate AllocationBytes().
@@ -107,8 +109,8 @@ class ThreadLists {
   static constinit thread_local Lists lists_;
 };
 
-template <size_t kGrain, size_t kClasses, uint32_t kKeptMax>
-constinit thread_local
-    typename ThreadLists<kGrain, kClasses, kKeptMax>::Lists ThreadLists<kGrain, kClasses, kKeptMax>::lists_;
+template <typename Owner, size_t kGrain, size_t kClasses, uint32_t kKeptMax>
+constinit thread_local typename ThreadLists<Owner, kGrain, kClasses, kKeptMax>::Lists
+    ThreadLists<Owner, kGrain, kClasses, kKeptMax>::lists_;
 
 }  // namespace varve

@@ -13,7 +13,7 @@ namespace {
 
 // Blocks of up to 8.5 KiB, in steps that cost 1.5% of a block of 4 KiB: a cache that is full takes one for
 // each that it gives up. At most 2.3 MiB a thread.
-using Blocks = ThreadLists<128, 68, 8>;
+using Blocks = ThreadLists<BlockRef, 128, 68, 8>;
 
 }  // namespace
 

@@ -25,7 +25,7 @@ constexpr uint64_t kEntryOverheadBytes = 16 + 8 + 8;
 
 // At most 16 KiB a thread.
 constexpr size_t kEntryBytes = 128;
-using Entries = ThreadLists<kEntryBytes, 1, 128>;
+using Entries = ThreadLists<struct EntriesOwner, kEntryBytes, 1, 128>;
 
 bool IsHighPriority(BlockKind kind) {
   return kind != BlockKind::kData;

@@ -10,7 +10,7 @@ namespace varve {
 namespace {
 
 // Reads of a block, of the few blocks that a seek reads at once. At most 1.25 MiB a thread.
-using Buffers = ThreadLists<AlignedBuffer::kAlignment, 4, 32>;
+using Buffers = ThreadLists<AlignedBuffer, AlignedBuffer::kAlignment, 4, 32>;
 
 }  // namespace
 

@@ -10,7 +10,7 @@ namespace varve::task_internal {
 namespace {
 
 // Frames above 1 KiB hold large locals, and are rare. At most 2 MiB a thread.
-using Frames = ThreadLists<64, 16, 256>;
+using Frames = ThreadLists<struct FramesOwner, 64, 16, 256>;
 
 }  // namespace
 

@@ -37,7 +37,8 @@ class Memtables {
             std::shared_ptr<const Version> version, std::vector<std::shared_ptr<HeldMemtable>> recovered,
             SequenceNumber last_sequence);
 
-  // What readers pin: take a state first, then visible(), so that nothing at or below the number is missing.
+  // What readers pin: take a state first, then visible(). What the state has lost to merges was then hidden
+  // at that number already; a number that it lacks was written between the two.
   ReadStates& states() { return states_; }
   SequenceNumber visible() const { return SequenceNumber(visible_.load(std::memory_order_acquire)); }
   const std::atomic<uint64_t>& visible_number() const { return visible_; }

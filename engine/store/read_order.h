@@ -15,35 +15,32 @@
 
 namespace varve {
 
-// Walks the tables whose range contains one key. `version` and `user_key` must outlive it.
+// Walks the tables whose range contains one key. `version` must outlive it.
 class TableReadOrder {
  public:
-  TableReadOrder(const Version& version, std::string_view user_key)
-      : version_(version), user_key_(user_key), position_(version.level0().size()) {}
+  explicit TableReadOrder(const Version& version) : version_(&version), position_(version.level0().size()) {}
 
-  // The bytes of the key lie elsewhere now.
-  void MoveKeyTo(std::string_view user_key) { user_key_ = user_key; }
   // The level of the table that Next() gave last.
   uint32_t level() const { return level_; }
 
-  // The next table to ask; nullptr when there is none.
-  const LiveTable* Next() {
+  // The next table to ask; nullptr when there is none. The key is the same at each call.
+  const LiveTable* Next(std::string_view user_key) {
     while (level_ == 0) {
-      if (const LiveTable* const table = NextOf(version_.level0())) {
+      if (const LiveTable* const table = NextOf(version_->level0(), user_key)) {
         return table;
       }
       EnterLevel(1);
     }
     while (level_ < kLevels) {
-      const Level& level = version_.level(level_);
+      const Level& level = version_->level(level_);
       if (in_tree_) {
         in_tree_ = false;
         position_ = level.log.size();
-        if (const LiveTable* const table = level.tree.Find(user_key_)) {
+        if (const LiveTable* const table = level.tree.Find(user_key)) {
           return table;
         }
       }
-      if (const LiveTable* const table = NextOf(level.log)) {
+      if (const LiveTable* const table = NextOf(level.log, user_key)) {
         return table;
       }
       EnterLevel(level_ + 1);
@@ -52,10 +49,10 @@ class TableReadOrder {
   }
 
  private:
-  const LiveTable* NextOf(const std::vector<StampedTable>& oldest_first) {
+  const LiveTable* NextOf(const std::vector<StampedTable>& oldest_first, std::string_view user_key) {
     while (position_ > 0) {
       const LiveTable& table = *oldest_first[--position_].table;
-      if (table.smallest_key() <= user_key_ && user_key_ <= table.largest_key()) {
+      if (table.smallest_key() <= user_key && user_key <= table.largest_key()) {
         return &table;
       }
     }
@@ -63,15 +60,14 @@ class TableReadOrder {
   }
   // `level`, or the next below it that holds anything.
   void EnterLevel(uint32_t level) {
-    while (level < kLevels && version_.level(level).tree.empty() && version_.level(level).log.empty()) {
+    while (level < kLevels && version_->level(level).tree.empty() && version_->level(level).log.empty()) {
       level++;
     }
     level_ = level;
     in_tree_ = true;
   }
 
-  const Version& version_;
-  std::string_view user_key_;
+  const Version* version_;
   uint32_t level_ = 0;
   bool in_tree_ = false;
   // Of the list that is walked backwards: how many are left.

@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/base/check.h"
 #include "engine/store/memtable_iterator.h"
 #include "engine/table/merging_iterator.h"
 #include "engine/table/table_reader.h"
@@ -69,23 +70,25 @@ bool MayHoldAny(const LiveTable& table, std::string_view lower, std::string_view
 
 }  // namespace
 
-std::optional<Store::Lookup> PointRead::Run() {
-  std::optional<Store::Lookup> answer;
-  if (!walk_) {
-    if (const std::optional<MemtableEntry> entry = FindInMemory(*state_, query_)) {
-      return AnswerOf(*entry, state_);
-    }
+std::optional<Store::Lookup> PointRead::TryMemory() {
+  if (const std::optional<MemtableEntry> entry = FindInMemory(*state_, query_)) {
+    return AnswerOf(*entry, state_);
   }
+  return SearchTables();
+}
+
+std::optional<Store::Lookup> PointRead::SearchTables() {
+  std::optional<Store::Lookup> answer;
   while (!answer) {
     if (!walk_) {
-      const LiveTable* const table = order_.Next();
+      const LiveTable* const table = order_.Next(query_.user_key);
       if (table == nullptr) {
         answer.emplace(std::optional<PinnedValue>());
         break;
       }
-      walk_.emplace(*tables_, table->view(), query_);
+      walk_.emplace(*tables_, table->view());
     }
-    if (!walk_->Run()) {
+    if (!walk_->Run(query_)) {
       return std::nullopt;
     }
     Result<TableLookup> found = walk_->TakeResult();
@@ -97,13 +100,15 @@ std::optional<Store::Lookup> PointRead::Run() {
 }
 
 Task<Store::Lookup> PointRead::Read(bool fill_cache) {
+  Check(walk_.has_value(), "a get reads once, and only what memory did not have");
   while (true) {
     Result<BlockRef> block = co_await walk_->ReadWanted(fill_cache);
     if (!block.ok()) {
+      tally_.AddTo(*counters_);
       co_return block.error();
     }
     walk_->Provide(std::move(block).value());
-    if (std::optional<Store::Lookup> answer = Run()) {
+    if (std::optional<Store::Lookup> answer = SearchTables()) {
       co_return std::move(*answer);
     }
   }

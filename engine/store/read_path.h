@@ -23,8 +23,8 @@
 
 namespace varve {
 
-// What one lookup learned of the filters; it is counted when the lookup has its answer: one that is given up
-// for another counts once.
+// What one lookup learned of the filters; it is counted when the lookup ends: one that is given up for
+// another does not count.
 class FilterTally {
  public:
   void Add(uint32_t level, const TableLookup& lookup) {
@@ -55,31 +55,28 @@ class PointRead {
         counters_(&counters),
         state_(std::move(state)),
         query_(key, at),
-        order_(*state_->version, key) {}
+        order_(*state_->version) {}
   PointRead(PointRead&&) = default;
   // `key` has the same bytes as the other's.
-  PointRead(PointRead&& other, std::string_view key) : PointRead(std::move(other)) {
-    query_.user_key = key;
-    order_.MoveKeyTo(key);
-    if (walk_) {
-      walk_->MoveKeyTo(key);
-    }
-  }
+  PointRead(PointRead&& other, std::string_view key) : PointRead(std::move(other)) { query_.user_key = key; }
 
-  // The answer; disengaged when a block is missing. A value found in a memtable takes the state along as its
-  // pin. Called again only after Read().
-  std::optional<Store::Lookup> Run();
-  // Reads what Run() missed, and calls it again, until there is an answer.
+  // Once: the answer from what is in memory; disengaged when a block is missing. A value found in a memtable
+  // takes the state along as its pin.
+  std::optional<Store::Lookup> TryMemory();
+  // Once, after a TryMemory that missed a block: reads it, and what is missing then, until there is an
+  // answer.
   Task<Store::Lookup> Read(bool fill_cache);
 
  private:
+  std::optional<Store::Lookup> SearchTables();
+
   const TableEnvironment* tables_;
   HotCounters::Line* counters_;
   ReadStates::Pin state_;
   PointQuery query_;
   TableReadOrder order_;
   FilterTally tally_;
-  // In the table that the order gave last.
+  // In the table that the order gave last; engaged between two calls: where the search stands.
   std::optional<TableLookupWalk> walk_;
 };
 

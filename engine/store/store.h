@@ -170,16 +170,17 @@ class Store {
   // disengaged one says that the device must be asked: call Get.
   using Lookup = Result<std::optional<PinnedValue>>;
   virtual std::optional<Lookup> TryGet(std::string_view key, const ReadOptions& options) = 0;
-  // A search that has to go on with reads of the device. Finished or not, it must be gone before the store is
-  // closed.
+  // A search that has to go on with reads of the device. It answers as of its beginning, and keeps what it
+  // looks at as a snapshot does: memory and space on the device. Finished or not, it must be gone before the
+  // store is closed.
   class UnfinishedGet {
    public:
     virtual ~UnfinishedGet() = default;
     // Once, on any executor. The object must outlive the Task.
     virtual Task<Lookup> Finish() = 0;
   };
-  // As TryGet; where that says that the device must be asked, `rest` is the search as it stands: to finish it
-  // costs less than Get, which begins anew.
+  // As TryGet; where that says that the device must be asked, `rest` becomes the search as it stands: to
+  // finish it costs less than Get, which begins anew. A snapshot in `options` may be let go then.
   virtual std::optional<Lookup> BeginGet(std::string_view key, const ReadOptions& options,
                                          std::unique_ptr<UnfinishedGet>& rest) = 0;
   // From memory or the device. `key` must outlive the Task.

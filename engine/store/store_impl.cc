@@ -22,7 +22,8 @@ StoreImpl::~StoreImpl() {
 PointRead StoreImpl::BeginPointRead(std::string_view key, const ReadOptions& options,
                                     HotCounters::Line& counters) {
   ReadStates::Pin state = memtables_->states().Acquire();
-  // After the state was pinned: every number at or below `at` is then in it.
+  // After the state was pinned: what the state has lost to merges was hidden at this number already. A number
+  // that it lacks came while this call ran.
   const SequenceNumber at =
       options.snapshot != nullptr ? options.snapshot->sequence() : memtables_->visible();
   return PointRead(*tables_, std::move(state), key, at, counters);
@@ -32,7 +33,7 @@ std::optional<Store::Lookup> StoreImpl::RunInMemory(PointRead& read, HotCounters
   const bool timed =
       counters.gets.fetch_add(1, std::memory_order_relaxed) % StoreStatistics::kTimedOneIn == 0;
   const uint64_t begin = timed ? environment_.clock.MonotonicNanos() : 0;
-  std::optional<Lookup> answer = read.Run();
+  std::optional<Lookup> answer = read.TryMemory();
   if (!answer) {
     return answer;
   }
@@ -120,8 +121,7 @@ Task<Store::Lookup> StoreImpl::Get(std::string_view key, ReadOptions options) {
 std::unique_ptr<StoreIterator> StoreImpl::NewIterator(std::string_view lower, std::string_view upper,
                                                       ReadOptions options) {
   statistics_.iterators.fetch_add(1, std::memory_order_relaxed);
-  // The state first: every number at or below `at` is then in it, or was merged away by something newer that
-  // is.
+  // The state first, as in BeginPointRead.
   const ReadStates::Pin pin = memtables_->states().Acquire();
   std::shared_ptr<const ReadState> state = pin.shared();
   const SequenceNumber at =

@@ -60,7 +60,7 @@ class StoreImpl final : public Store, private InstallObserver, private TableRele
  private:
   class UnfinishedPointRead;
 
-  // The search for `key` in what is in memory.
+  // A search as of now, and its steps, counted and timed.
   PointRead BeginPointRead(std::string_view key, const ReadOptions& options, HotCounters::Line& counters);
   std::optional<Lookup> RunInMemory(PointRead& read, HotCounters::Line& counters);
   Task<Lookup> ReadOn(PointRead& read, bool fill_cache, HotCounters::Line& counters);

@@ -41,7 +41,7 @@ Result<BlockRef> AcceptBlock(const TableEnvironment& environment, TableId table,
   if (!opened.ok()) {
     return TableCorruption(table, handle.table_offset, opened.error().message());
   }
-  // A copy of the exact size: the sectors around a block would take up to twice its room in the cache.
+  // A copy: the sectors around a block would take up to twice its room in the cache.
   BlockRef block = BlockRef::CopyOf(bytes);
   if (fill_cache) {
     environment.cache.Insert(BlockKey{table, handle.birth, handle.table_offset}, kind, block);

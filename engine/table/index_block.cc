@@ -107,7 +107,7 @@ std::optional<uint32_t> IndexBlock::LowerBound(std::string_view user_key) const 
   while (low < high) {
     const uint32_t middle = low + (high - low) / 2;
     PrefetchEntry(low + (middle - low) / 2);
-    PrefetchEntry(middle + (high - middle) / 2);
+    PrefetchEntry(std::min(middle + (high - middle + 1) / 2, high - 1));
     const std::optional<std::string_view> largest = LargestRestAt(middle);
     if (!largest) {
       return std::nullopt;

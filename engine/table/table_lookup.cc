@@ -27,21 +27,21 @@ BlockRef TableLookupWalk::Fetch(const BlockHandle& handle, BlockKind kind) {
   return block;
 }
 
-bool TableLookupWalk::Run() {
+bool TableLookupWalk::Run(const PointQuery& query) {
   while (segments_left_ > 0) {
     Outcome outcome = Outcome::kGoOn;
     switch (stage_) {
       case Stage::kFooter:
-        outcome = RunFooter(view_->segments[segments_left_ - 1]);
+        outcome = RunFooter(query, view_->segments[segments_left_ - 1]);
         break;
       case Stage::kFilter:
-        outcome = RunFilter();
+        outcome = RunFilter(query);
         break;
       case Stage::kIndex:
-        outcome = RunIndex();
+        outcome = RunIndex(query);
         break;
       case Stage::kData:
-        outcome = RunData();
+        outcome = RunData(query);
         break;
     }
     if (outcome == Outcome::kNeedsBlock) {
@@ -63,12 +63,13 @@ TableLookupWalk::Outcome TableLookupWalk::Fail(uint64_t table_offset, std::strin
   return Outcome::kEnded;
 }
 
-TableLookupWalk::Outcome TableLookupWalk::RunFooter(const SegmentDescriptor& segment) {
+TableLookupWalk::Outcome TableLookupWalk::RunFooter(const PointQuery& query,
+                                                    const SegmentDescriptor& segment) {
   if (segment.range_tombstones) {
     result_ = Unsupported(fmt::format("table {} has range tombstones", view_->id.value));
     return Outcome::kEnded;
   }
-  if (query_.user_key < segment.smallest_user_key() || query_.user_key > segment.largest_user_key()) {
+  if (query.user_key < segment.smallest_user_key() || query.user_key > segment.largest_user_key()) {
     return Outcome::kNextSegment;
   }
   BlockRef block = Fetch(segment.footer, BlockKind::kFooter);
@@ -87,9 +88,9 @@ TableLookupWalk::Outcome TableLookupWalk::RunFooter(const SegmentDescriptor& seg
   return Outcome::kGoOn;
 }
 
-TableLookupWalk::Outcome TableLookupWalk::RunFilter() {
+TableLookupWalk::Outcome TableLookupWalk::RunFilter(const PointQuery& query) {
   const FilterGeometry& geometry = footer_.filter();
-  const BlockHandle handle = footer_.FilterPage(geometry.PageOf(query_.hash));
+  const BlockHandle handle = footer_.FilterPage(geometry.PageOf(query.hash));
   const BlockRef page = Fetch(handle, BlockKind::kFilter);
   if (!page) {
     return Outcome::kNeedsBlock;
@@ -99,7 +100,7 @@ TableLookupWalk::Outcome TableLookupWalk::RunFilter() {
     return Fail(handle.table_offset, "a filter page has a wrong length");
   }
   ++filters_asked_;
-  if (!FilterMayContain(geometry, payload, query_.hash)) {
+  if (!FilterMayContain(geometry, payload, query.hash)) {
     return Outcome::kNextSegment;
   }
   ++filters_passed_;
@@ -107,8 +108,8 @@ TableLookupWalk::Outcome TableLookupWalk::RunFilter() {
   return Outcome::kGoOn;
 }
 
-TableLookupWalk::Outcome TableLookupWalk::RunIndex() {
-  const std::optional<uint32_t> i = index_.LowerBound(query_.user_key);
+TableLookupWalk::Outcome TableLookupWalk::RunIndex(const PointQuery& query) {
+  const std::optional<uint32_t> i = index_.LowerBound(query.user_key);
   if (i && *i == index_.size()) {
     return Outcome::kNextSegment;
   }
@@ -117,7 +118,7 @@ TableLookupWalk::Outcome TableLookupWalk::RunIndex() {
     return Fail(child_.table_offset, "an index block is malformed");
   }
   // The two keys of an entry tell of a gap between blocks without reading one.
-  if (index_.StartsAfter(*entry, query_.user_key)) {
+  if (index_.StartsAfter(*entry, query.user_key)) {
     return Outcome::kNextSegment;
   }
   if (levels_left_ == 1) {
@@ -140,12 +141,12 @@ TableLookupWalk::Outcome TableLookupWalk::RunIndex() {
   return Outcome::kGoOn;
 }
 
-TableLookupWalk::Outcome TableLookupWalk::RunData() {
+TableLookupWalk::Outcome TableLookupWalk::RunData(const PointQuery& query) {
   BlockRef block = Fetch(child_, BlockKind::kData);
   if (!block) {
     return Outcome::kNeedsBlock;
   }
-  const FoundVersion found = FindInDataBlock(PayloadOf(block.bytes()), query_.user_key, query_.snapshot);
+  const FoundVersion found = FindInDataBlock(PayloadOf(block.bytes()), query.user_key, query.snapshot);
   if (found.kind == FoundVersion::Kind::kCorrupt) {
     return Fail(child_.table_offset, "a data block is malformed");
   }

@@ -1,5 +1,5 @@
 // Point lookups: one walk through one table, which stops wherever a block is missing and goes on once it is
-// there. So the cached path and the reading path are the same code, and nothing is searched twice.
+// there: the cached path and the reading path are the same code.
 //
 // Threads: one at a time; it may go on on another executor. Errors: kCorruption (bytes that fail a check,
 // with table, offset and reason), kUnsupported (a record kind or feature that this version does not know),
@@ -43,8 +43,8 @@ struct TableLookup {
 
 // A found key costs one data block at most; segments are asked newest first, each behind its filter.
 //
-//   TableLookupWalk walk(environment, view, query);
-//   while (!walk.Run()) {
+//   TableLookupWalk walk(environment, view);
+//   while (!walk.Run(query)) {
 //     Result<BlockRef> block = co_await walk.ReadWanted(fill_cache);
 //     if (!block.ok()) { … } walk.Provide(std::move(*block));
 //   }
@@ -52,35 +52,32 @@ struct TableLookup {
 class TableLookupWalk {
  public:
   // `environment` and `view` must outlive it: the caller pins the version that holds the view.
-  TableLookupWalk(const TableEnvironment& environment, const TableView& view, const PointQuery& query)
-      : environment_(&environment), view_(&view), query_(query), segments_left_(view.segments.size()) {}
+  TableLookupWalk(const TableEnvironment& environment, const TableView& view)
+      : environment_(&environment), view_(&view), segments_left_(view.segments.size()) {}
 
   // True: the walk has ended, and TakeResult() says how. False: it needs a block, to be read and provided.
-  bool Run();
+  // The query is the same at each call; its key may lie elsewhere.
+  bool Run(const PointQuery& query);
   Task<Result<BlockRef>> ReadWanted(bool fill_cache) const {
     return ReadBlock(*environment_, *view_, wanted_, wanted_kind_, IoPurpose::kUserRead, fill_cache);
   }
   void Provide(BlockRef block) { provided_ = std::move(block); }
   Result<TableLookup> TakeResult();
 
-  // The bytes of the query's key lie elsewhere now.
-  void MoveKeyTo(std::string_view user_key) { query_.user_key = user_key; }
-
  private:
   enum class Stage : uint8_t { kFooter, kFilter, kIndex, kData };
   enum class Outcome : uint8_t { kGoOn, kNeedsBlock, kNextSegment, kEnded };
 
-  Outcome RunFooter(const SegmentDescriptor& segment);
-  Outcome RunFilter();
-  Outcome RunIndex();
-  Outcome RunData();
+  Outcome RunFooter(const PointQuery& query, const SegmentDescriptor& segment);
+  Outcome RunFilter(const PointQuery& query);
+  Outcome RunIndex(const PointQuery& query);
+  Outcome RunData(const PointQuery& query);
   Outcome Answer(const FoundVersion& found, BlockRef block);
   BlockRef Fetch(const BlockHandle& handle, BlockKind kind);
   Outcome Fail(uint64_t table_offset, std::string_view what);
 
   const TableEnvironment* environment_;
   const TableView* view_;
-  PointQuery query_;
   size_t segments_left_;
   Stage stage_ = Stage::kFooter;
   BlockRef footer_block_;

@@ -9,13 +9,10 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 
-#include "engine/base/checksum.h"
 #include "engine/base/key_range.h"
-#include "engine/base/pinned_value.h"
 #include "engine/base/result.h"
 #include "engine/ring/task.h"
 #include "engine/table/internal_iterator.h"

@@ -133,10 +133,13 @@ Task<void> StoreClients::Get(size_t client) {
   ReadOptions options;
   options.fill_cache = !random_.OneIn(4);
   std::optional<Store::Lookup> found;
+  std::unique_ptr<Store::UnfinishedGet> rest;
   if (random_.OneIn(2)) {
-    found = store_->TryGet(key, options);
+    found = store_->BeginGet(key, options, rest);
   }
-  if (!found) {
+  if (rest != nullptr) {
+    found = co_await rest->Finish();
+  } else if (!found) {
     found = co_await store_->Get(key, options);
   }
   if (!found->ok()) {

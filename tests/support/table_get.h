@@ -12,8 +12,8 @@ namespace varve {
 // nullopt: a block is not in the cache.
 inline std::optional<Result<TableLookup>> TryGetFromTable(const TableEnvironment& environment,
                                                           const TableView& view, const PointQuery& query) {
-  TableLookupWalk walk(environment, view, query);
-  if (!walk.Run()) {
+  TableLookupWalk walk(environment, view);
+  if (!walk.Run(query)) {
     return std::nullopt;
   }
   return walk.TakeResult();
@@ -21,8 +21,8 @@ inline std::optional<Result<TableLookup>> TryGetFromTable(const TableEnvironment
 
 inline Task<Result<TableLookup>> GetFromTable(const TableEnvironment& environment, const TableView& view,
                                               PointQuery query, bool fill_cache) {
-  TableLookupWalk walk(environment, view, query);
-  while (!walk.Run()) {
+  TableLookupWalk walk(environment, view);
+  while (!walk.Run(query)) {
     Result<BlockRef> block = co_await walk.ReadWanted(fill_cache);
     if (!block.ok()) {
       co_return block.error();

@@ -108,7 +108,7 @@ void AddBenchCommand(CLI::App& app, int& exit_code, const char* version) {
       ->capture_default_str();
   command->add_option("--memory-limit", arguments->memory_limit,
                       "Memory of an engine with its page cache, or none (default: the cache, three write "
-                      "buffers, or one while nothing is written, and 64M)");
+                      "buffers, or one in reads of a settled store, and 64M)");
   command->add_option("--throttle-bytes", arguments->throttle_bytes,
                       "Bytes a second that the device reads, and writes, at most");
   command->add_option("--throttle-iops", options.throttle_operations_per_second,

@@ -48,9 +48,9 @@ struct RunOptions {
   uint64_t operations_of_reads() const { return operations != 0 ? operations : number; }
 };
 
-// What every engine is to get by with, its page cache included: the cache, the write buffers that may exist at
-// once, and room for the rest of it. While nothing is written one write buffer exists, so that only as much is
-// left for the page cache as an engine with direct I/O was given.
+// What every engine is to get by with, its page cache included: the cache, the write buffers that may exist
+// at once, and room for the rest of it. In reads of a settled store one write buffer exists, so that only as
+// much is left for the page cache as an engine with direct I/O was given.
 uint64_t DefaultMemoryLimit(const RunOptions& run, bool writing);
 
 // Adds the options of RunOptions to `command`. `options` must outlive it. Errors of values are CLI11's.

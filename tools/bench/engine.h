@@ -68,8 +68,8 @@ struct CacheCounts {
 };
 
 // Made, used and destroyed on one thread, in coroutines of its reactor. Calls named Try… answer at once, or
-// answer nullopt having done nothing: then the Task of the same name does it. Arguments must outlive the
-// Task; one call at a time.
+// answer nullopt: then the Task of the same name follows, with the same arguments, and does it. Arguments
+// must outlive the Task; one call at a time.
 class Session {
  public:
   virtual ~Session() = default;

@@ -76,7 +76,10 @@ class Run {
 
   Status Do(const Workload& workload, uint64_t number_of_phase) {
     Tell({{"progress", {workload.name, 0, 1}}});
-    LimitMemory(workload.kind != PhaseKind::kMix || workload.writes());
+    const bool writes = workload.kind == PhaseKind::kMix && workload.writes();
+    LimitMemory(writes || !settled_);
+    // What was written may still be on its way out when its phase has ended.
+    settled_ = !writes && (settled_ || workload.kind == PhaseKind::kSettle);
     PhaseFigures figures;
     figures.name = workload.name;
     switch (workload.kind) {
@@ -101,7 +104,8 @@ class Run {
     std::ofstream file(worker_.memory_limit_file);
     file << bytes << std::flush;
     if (!file) {
-      Tell({{"notes", {fmt::format("{} holds too much for a limit of {}", worker_.engine, FormatSize(bytes))}}});
+      Tell({{"notes",
+             {fmt::format("memory of {} could not be limited to {}", worker_.engine, FormatSize(bytes))}}});
     }
   }
 
@@ -184,6 +188,7 @@ class Run {
   Lanes& lanes_;
   const Clock& clock_;
   std::atomic<uint64_t> records_;
+  bool settled_ = false;
 };
 
 Status RunPhases(const WorkerOptions& worker, const RunOptions& options) {

@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kGrain = 64;
 constexpr uint32_t kKeptMax = 3;
-using Lists = ThreadLists<kGrain, 2, kKeptMax>;
+using Lists = ThreadLists<struct TestOwner, kGrain, 2, kKeptMax>;
 
 void* Allocate(size_t bytes) {
   void* kept = Lists::Take(bytes);

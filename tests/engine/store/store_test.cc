@@ -76,12 +76,15 @@ TEST(Store, ACachedKeyIsAnsweredWithoutATask) {
 }
 
 TEST(Store, AnUnfinishedGetAnswersAsOfWhenItBegan) {
-  StoreHarness h;
+  StoreHarness h({.device_bytes = 16 * kMiB});
   ASSERT_TRUE(h.Open(SmallStoreOptions()).ok());
-  for (int i = 0; i < 400; ++i) {
-    ASSERT_TRUE(h.Put(KeyNumbered(i), "old").ok());
-  }
-  ASSERT_TRUE(h.Run(h.store().Settle()).ok());
+  const auto put_all = [&](const std::string& value) {
+    for (int i = 0; i < 400; ++i) {
+      ASSERT_TRUE(h.Put(KeyNumbered(i), value).ok());
+    }
+    ASSERT_TRUE(h.Run(h.store().Settle()).ok());
+  };
+  put_all("old");
   ASSERT_TRUE(h.Close().ok());
   ASSERT_TRUE(h.Open(SmallStoreOptions()).ok());
   std::string key = KeyNumbered(7);
@@ -92,18 +95,70 @@ TEST(Store, AnUnfinishedGetAnswersAsOfWhenItBegan) {
   ASSERT_FALSE(h.store().BeginGet(key, {}, dropped).has_value());
   key = std::string(key.size(), '~');
   dropped.reset();
-  // The tables that it looks into are merged away meanwhile.
-  for (int round = 0; round < 3; ++round) {
-    for (int i = 0; i < 400; ++i) {
-      ASSERT_TRUE(h.Put(KeyNumbered(i), std::string(200, 'n')).ok());
-    }
-    ASSERT_TRUE(h.Run(h.store().Settle()).ok());
+  // The tables that it looks into are merged away meanwhile, and more is written than the device holds: were
+  // their space free, it would be written upon.
+  const std::atomic<uint64_t>& flushed = h.device().counters().of(IoPurpose::kFlush).written_bytes;
+  std::string newest;
+  for (int round = 0; flushed < h.device().size_bytes(); ++round) {
+    newest = std::string(200, static_cast<char>('a' + round % 26));
+    put_all(newest);
   }
   const Store::Lookup found = h.Run(present->Finish());
   ASSERT_TRUE(found.ok() && found->has_value());
   EXPECT_EQ((*found)->bytes(), "old");
   present.reset();
-  EXPECT_EQ(h.Get(KeyNumbered(7)), std::string(200, 'n'));
+  EXPECT_EQ(h.Get(KeyNumbered(7)), newest);
+}
+
+TEST(Store, AnUnfinishedGetGoesOnFromEveryStageOfItsSearch) {
+  StoreHarness h;
+  StoreOptions options = SmallStoreOptions();
+  options.level0_tables_trigger = 10;
+  ASSERT_TRUE(h.Open(options).ok());
+  // Two tables of level 0 over one range: the older one has the even keys, the newer one the odd ones.
+  for (const int first : {0, 1}) {
+    for (int i = first; i < 300; i += 2) {
+      ASSERT_TRUE(h.Put(KeyNumbered(i), "value " + std::to_string(i)).ok());
+    }
+    ASSERT_TRUE(h.Run(h.store().Settle()).ok());
+  }
+  int unfinished = 0;
+  for (int i = 0; i < 300; i += 7) {
+    ASSERT_TRUE(h.Close().ok());
+    ASSERT_TRUE(h.Open(options).ok());
+    // What is in memory decides where the search stands: nothing, or what the search for another key has
+    // read.
+    for (int warm = 0; warm < i % 3; ++warm) {
+      (void)h.Get(KeyNumbered((i + 150 + warm) % 300));
+    }
+    std::string key = KeyNumbered(i);
+    std::unique_ptr<Store::UnfinishedGet> rest;
+    std::optional<Store::Lookup> found = h.store().BeginGet(key, {}, rest);
+    if (!found) {
+      key.assign(key.size(), '~');
+      ++unfinished;
+      found = h.Run(rest->Finish());
+    }
+    ASSERT_TRUE(found->ok() && (*found)->has_value()) << i;
+    EXPECT_EQ((**found)->bytes(), "value " + std::to_string(i));
+    // A value may outlive its search, but nothing the store.
+    found.reset();
+  }
+  EXPECT_GT(unfinished, 30);
+}
+
+TEST(Store, AnUnfinishedGetOfAnUnreadableBlockIsAnError) {
+  StoreHarness h;
+  ASSERT_TRUE(h.Open(SmallStoreOptions()).ok());
+  ASSERT_TRUE(h.Put("k", "v").ok());
+  ASSERT_TRUE(h.Run(h.store().Settle()).ok());
+  ASSERT_TRUE(h.Close().ok());
+  ASSERT_TRUE(h.Open(SmallStoreOptions()).ok());
+  std::unique_ptr<Store::UnfinishedGet> rest;
+  ASSERT_FALSE(h.store().BeginGet("k", {}, rest).has_value());
+  h.device().FailRead();
+  EXPECT_TRUE(h.Run(rest->Finish()).Is(ErrorCode::kDeviceError));
+  EXPECT_EQ(h.Get("k"), "v");
 }
 
 TEST(Store, AGetCountsOnceHoweverItIsAsked) {
@@ -116,6 +171,8 @@ TEST(Store, AGetCountsOnceHoweverItIsAsked) {
   const auto counted = [&](std::string_view counts) {
     return h.store().StatisticsJson().find(counts) != std::string::npos;
   };
+  ASSERT_FALSE(h.store().TryGet("k", {}).has_value());
+  EXPECT_TRUE(counted(R"("gets":0,"gets_found":0,"gets_from_device":0,)"));
   std::unique_ptr<Store::UnfinishedGet> rest;
   ASSERT_FALSE(h.store().BeginGet("k", {}, rest).has_value());
   ASSERT_TRUE(h.Run(rest->Finish()).ok());

@@ -4,7 +4,6 @@
 #include "engine/base/prng.h"
 #include "engine/ring/when_all.h"
 #include "tests/engine/table/table_fixture.h"
-#include "tests/support/table_get.h"
 
 namespace varve {
 namespace {

@@ -75,9 +75,9 @@ worker_limits() {
   "$varve" mkfs --force image >/dev/null && "$(dirname "$varve")/varve-bench-worker" --engine varve --place image \
     --number 1000 --memtable 1M --cache 1M --memory-limit-file limit --workloads "$1" && grep -qx "$2" limit
 }
-claim "memory is limited to cache, three write buffers and 64 MiB in a phase that writes" \
-  worker_limits fillseq $((68 << 20))
-claim "and to two write buffers less in one that does not" worker_limits fillseq,readrandom $((66 << 20))
+claim "memory is limited to cache, three write buffers and 64 MiB" worker_limits fillseq,settle $((68 << 20))
+claim "also in reads while writes may be on their way" worker_limits fillseq,readrandom $((68 << 20))
+claim "and to two write buffers less in reads of a settled store" worker_limits fillseq,settle,readrandom $((66 << 20))
 claim "an unknown workload is refused" sh -c "! '$varve' bench --device image --workloads fillbackwards"
 
 if [ "$(id -u)" -eq 0 ] && [ -e /dev/loop-control ] && command -v mkfs.ext4 >/dev/null; then
