@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/base/checksum.h"
 #include "engine/base/internal_key.h"
 #include "engine/table/block_reader.h"
 #include "engine/table/data_block.h"

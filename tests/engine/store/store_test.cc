@@ -76,7 +76,7 @@ TEST(Store, ACachedKeyIsAnsweredWithoutATask) {
 }
 
 TEST(Store, AnUnfinishedGetAnswersAsOfWhenItBegan) {
-  StoreHarness h({.device_bytes = 16 * kMiB});
+  StoreHarness h({.device_bytes = 64 * kMiB});
   ASSERT_TRUE(h.Open(SmallStoreOptions()).ok());
   const auto put_all = [&](const std::string& value) {
     for (int i = 0; i < 400; ++i) {
@@ -100,7 +100,7 @@ TEST(Store, AnUnfinishedGetAnswersAsOfWhenItBegan) {
   const std::atomic<uint64_t>& flushed = h.device().counters().of(IoPurpose::kFlush).written_bytes;
   std::string newest;
   for (int round = 0; flushed < h.device().size_bytes(); ++round) {
-    newest = std::string(200, static_cast<char>('a' + round % 26));
+    newest = std::string(2000, static_cast<char>('a' + round % 26));
     put_all(newest);
   }
   const Store::Lookup found = h.Run(present->Finish());
@@ -115,10 +115,12 @@ TEST(Store, AnUnfinishedGetGoesOnFromEveryStageOfItsSearch) {
   StoreOptions options = SmallStoreOptions();
   options.level0_tables_trigger = 10;
   ASSERT_TRUE(h.Open(options).ok());
-  // Two tables of level 0 over one range: the older one has the even keys, the newer one the odd ones.
+  const auto value_of = [](int i) { return std::to_string(i) + std::string(100, '.'); };
+  // Two tables of level 0 over one range, of some blocks each: the older one has the even keys, the newer one
+  // the odd ones.
   for (const int first : {0, 1}) {
     for (int i = first; i < 300; i += 2) {
-      ASSERT_TRUE(h.Put(KeyNumbered(i), "value " + std::to_string(i)).ok());
+      ASSERT_TRUE(h.Put(KeyNumbered(i), value_of(i)).ok());
     }
     ASSERT_TRUE(h.Run(h.store().Settle()).ok());
   }
@@ -140,7 +142,7 @@ TEST(Store, AnUnfinishedGetGoesOnFromEveryStageOfItsSearch) {
       found = h.Run(rest->Finish());
     }
     ASSERT_TRUE(found->ok() && (*found)->has_value()) << i;
-    EXPECT_EQ((**found)->bytes(), "value " + std::to_string(i));
+    EXPECT_EQ((**found)->bytes(), value_of(i));
     // A value may outlive its search, but nothing the store.
     found.reset();
   }
