@@ -21,8 +21,8 @@ struct WorkerOptions {
   std::string device_stat_path;  // empty: the device is not counted
   // Control groups to join before anything is allocated: paths of cgroup.procs files.
   std::vector<std::string> control_groups;
-  // Where the control group's limit on memory is set: each phase sets it to DefaultMemoryLimit. Empty: it stays
-  // as it is.
+  // Where the control group's limit on memory is set: each phase sets it to DefaultMemoryLimit. Empty: it
+  // stays as it is.
   std::string memory_limit_file;
   // After a crash: records that exist; the opening is timed as the phase `crash`.
   bool recovers = false;
