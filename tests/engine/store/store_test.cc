@@ -16,6 +16,15 @@ std::string KeyNumbered(int n) {
   return "key" + std::to_string(1000 + n);
 }
 
+// "k" is "v" in a table of which nothing is in memory.
+void OpenWithColdKey(StoreHarness& h) {
+  ASSERT_TRUE(h.Open(SmallStoreOptions()).ok());
+  ASSERT_TRUE(h.Put("k", "v").ok());
+  ASSERT_TRUE(h.Run(h.store().Settle()).ok());
+  ASSERT_TRUE(h.Close().ok());
+  ASSERT_TRUE(h.Open(SmallStoreOptions()).ok());
+}
+
 constexpr uint64_t kNever = 1'000'000'000'000'000;
 
 TEST(Store, PutIsReadBackFromMemoryAndFromTables) {
@@ -151,11 +160,7 @@ TEST(Store, AnUnfinishedGetGoesOnFromEveryStageOfItsSearch) {
 
 TEST(Store, AnUnfinishedGetOfAnUnreadableBlockIsAnError) {
   StoreHarness h;
-  ASSERT_TRUE(h.Open(SmallStoreOptions()).ok());
-  ASSERT_TRUE(h.Put("k", "v").ok());
-  ASSERT_TRUE(h.Run(h.store().Settle()).ok());
-  ASSERT_TRUE(h.Close().ok());
-  ASSERT_TRUE(h.Open(SmallStoreOptions()).ok());
+  ASSERT_NO_FATAL_FAILURE(OpenWithColdKey(h));
   std::unique_ptr<Store::UnfinishedGet> rest;
   ASSERT_FALSE(h.store().BeginGet("k", {}, rest).has_value());
   h.device().FailRead();
@@ -165,11 +170,7 @@ TEST(Store, AnUnfinishedGetOfAnUnreadableBlockIsAnError) {
 
 TEST(Store, AGetCountsOnceHoweverItIsAsked) {
   StoreHarness h;
-  ASSERT_TRUE(h.Open(SmallStoreOptions()).ok());
-  ASSERT_TRUE(h.Put("k", "v").ok());
-  ASSERT_TRUE(h.Run(h.store().Settle()).ok());
-  ASSERT_TRUE(h.Close().ok());
-  ASSERT_TRUE(h.Open(SmallStoreOptions()).ok());
+  ASSERT_NO_FATAL_FAILURE(OpenWithColdKey(h));
   const auto counted = [&](std::string_view counts) {
     return h.store().StatisticsJson().find(counts) != std::string::npos;
   };
