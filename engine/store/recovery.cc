@@ -194,11 +194,6 @@ Task<Status> StoreImpl::BeginEpoch(Recovered& recovered) {
   options.first_sequence = recovered.end.last_sequence.Next();
   options.old_segments = std::move(recovered.end.segments);
   wal_ = std::make_unique<WalWriter>(environment_.device, *log_segments_, std::move(options));
-  Status started = co_await wal_->Start();
-  if (!started.ok()) {
-    co_return started;
-  }
-
   scheduler_ = std::make_unique<Scheduler>(
       SchedulerEnvironment{.device = environment_.device,
                            .logger = environment_.logger,
@@ -214,6 +209,20 @@ Task<Status> StoreImpl::BeginEpoch(Recovered& recovered) {
                            .health = health_,
                            .statistics = statistics_,
                            .commit_interval_nanos = options_.commit_interval_nanos});
+  Status started = co_await wal_->Start();
+  if (started.Is(ErrorCode::kNoSpace)) {
+    // On a full device the old log may have the only pieces that are large enough for a new one.
+    const Status flushed = co_await scheduler_->FlushBeforeStart();
+    if (flushed.ok()) {
+      started = co_await wal_->Start();
+    } else if (!flushed.Is(ErrorCode::kNoSpace)) {
+      started = flushed;
+    }
+  }
+  if (!started.ok()) {
+    scheduler_.reset();
+    co_return started;
+  }
   scheduler_->Start();
   log_segments_->AskForSpaceOf(scheduler_.get());
   co_return OkStatus();

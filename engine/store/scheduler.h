@@ -60,7 +60,10 @@ class Scheduler {
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
 
-  // Once, first.
+  // Before Start: writes out what recovery found, and frees the log that held it. Errors: of the flush, and
+  // of the edit that installs it.
+  Task<Status> FlushBeforeStart();
+  // Once.
   void Start();
   // Lets running jobs end (merges are cancelled, a flush is not), starts no more, and waits for it. Last.
   Task<void> Stop();

@@ -59,6 +59,17 @@ Task<void> Scheduler::RunFlushJob(std::shared_ptr<HeldMemtable> held) {
   });
 }
 
+Task<Status> Scheduler::FlushBeforeStart() {
+  while (const std::shared_ptr<HeldMemtable> oldest = environment_.memtables.OldestImmutable()) {
+    Status flushed = co_await Flush(*oldest);
+    if (!flushed.ok()) {
+      co_return flushed;
+    }
+  }
+  co_await Reclaim();
+  co_return OkStatus();
+}
+
 Task<Status> Scheduler::Flush(HeldMemtable& held) {
   // Writers that got their place before it was switched away may still be copying: microseconds.
   while (environment_.memtables.visible() < held.last_sequence) {
