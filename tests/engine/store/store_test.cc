@@ -400,7 +400,8 @@ void WriteMoreThanASegment(StoreHarness& h) {
 
 TEST(Store, ALogSegmentKeepsItsSpaceUntilTheEditThatFreesItIsDurable) {
   const auto options = [](ReleaseWatch& watch) {
-    return HarnessOptions{.device_bytes = 512 * kMiB, .installs = &watch};
+    // So large that space is not short: then the log would keep it for itself.
+    return HarnessOptions{.device_bytes = 2048 * kMiB, .installs = &watch};
   };
   ReleaseWatch watch;
   uint64_t before = 0;
@@ -422,6 +423,47 @@ TEST(Store, ALogSegmentKeepsItsSpaceUntilTheEditThatFreesItIsDurable) {
   const std::string json = h.store().StatisticsJson();
   EXPECT_NE(json.find("\"released_bytes\":0,"), std::string::npos) << json;
   EXPECT_EQ(h.device().counters().discards.load(), 0U);
+}
+
+// The device as it was when an edit first let go of a segment of the log, and what was durable by then.
+class ReleaseCopy final : public InstallObserver {
+ public:
+  void OnInstalled(const std::shared_ptr<const Version>& /*version*/, const VersionEdit& edit) override {
+    if (!edit.released_wal_segments.empty() && device != nullptr && copy == nullptr) {
+      copy = device->Clone();
+      puts_in_copy = puts;
+    }
+  }
+
+  const MemoryDevice* device = nullptr;
+  int puts = 0;
+  std::unique_ptr<MemoryDevice> copy;
+  int puts_in_copy = 0;
+};
+
+TEST(Store, ALogSegmentStaysAsLongAsAYoungerMemtableNeedsIt) {
+  ReleaseCopy watch;
+  StoreHarness h({.device_bytes = 2048 * kMiB, .installs = &watch});
+  StoreOptions options = SmallStoreOptions();
+  options.memtable_bytes = kMiB;
+  options.level0_tables_trigger = 1000;
+  ASSERT_TRUE(h.Open(options).ok());
+  watch.device = &h.device();
+  // More than a segment: while flushes lag behind, one ends in the middle of a memtable.
+  for (int i = 0; i < 120; ++i) {
+    ASSERT_TRUE(h.Put("key" + std::to_string(i), std::string(128 * kKiB, 'v'), Durability::kDurable).ok());
+    ++watch.puts;
+  }
+  watch.device = nullptr;
+  ASSERT_NE(watch.copy, nullptr);
+  StoreEnvironment environment{*watch.copy, h.clock(), h.logger(), {&h.executor()}, 1, nullptr};
+  const Result<std::unique_ptr<Store>> opened = h.Run(OpenStore(std::move(environment), options));
+  ASSERT_TRUE(opened.ok()) << opened.ToString();
+  for (int i = 0; i < watch.puts_in_copy; ++i) {
+    const Store::Lookup found = h.Run((*opened)->Get("key" + std::to_string(i), {}));
+    EXPECT_TRUE(found.ok() && found->has_value()) << i << " of " << watch.puts_in_copy;
+  }
+  EXPECT_TRUE(h.Run((*opened)->Close()).ok());
 }
 
 TEST(Store, StatisticsAreOneJsonObjectWithEveryPart) {
