@@ -58,6 +58,16 @@ TEST(Orphans, TheChunksOfALargeFileGoWhenTheKernelForgetsIt) {
   EXPECT_EQ(t.Records(kOrphans), 0u);
 }
 
+TEST(Orphans, TheChunksOfALargeFileThatTheKernelDoesNotKnowGoToo) {
+  OpsFixture t;
+  const InodeNumber file = MakeLarge(t, "f");
+  t.fs->Forget(file, 1);
+  ASSERT_TRUE(t.Run(t.fs->Unlink(kRootInode, "f")).ok());
+  ASSERT_TRUE(t.Run(t.fs->FinishRemovals()).ok());
+  EXPECT_EQ(t.Records(kChunks), 0u);
+  EXPECT_EQ(t.Records(kOrphans), 0u);
+}
+
 TEST(Orphans, AnUnlinkedFileWithAttributesLosesThemToo) {
   OpsFixture t;
   const InodeNumber file = t.Make(kRootInode, "f");
