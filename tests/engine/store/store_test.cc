@@ -425,6 +425,33 @@ TEST(Store, ALogSegmentKeepsItsSpaceUntilTheEditThatFreesItIsDurable) {
   EXPECT_EQ(h.device().counters().discards.load(), 0U);
 }
 
+TEST(Store, NoSyncClaimsWhatAFailedFlushOfAnotherPartHasLost) {
+  int failed = 0;
+  for (uint64_t later = 0; later < 60; ++later) {
+    StoreHarness h;
+    StoreOptions options = SmallStoreOptions();
+    options.memtable_bytes = 512 * kKiB;
+    ASSERT_TRUE(h.Open(options).ok());
+    h.device().FailFlush(later);
+    // Large enough that the log is written before it is synced, and that memtables are flushed meanwhile.
+    int durable = 0;
+    for (int i = 0; i < 40 && h.Put("key" + std::to_string(i), std::string(200 * kKiB, 'v')).ok(); ++i) {
+      if (i % 3 == 2 && h.Run(h.store().Sync()).ok()) {
+        durable = i + 1;
+      }
+    }
+    failed += h.store().read_only_reason().empty() ? 0 : 1;
+    h.Crash();
+    ASSERT_TRUE(h.Open(options).ok());
+    for (int i = 0; i < durable; ++i) {
+      ASSERT_TRUE(h.Get("key" + std::to_string(i)).has_value())
+          << "key " << i << " of " << durable << ", where flush " << later << " failed";
+    }
+    ASSERT_TRUE(h.Close().ok());
+  }
+  EXPECT_GE(failed, 20);
+}
+
 // The device as it was when an edit first let go of a segment of the log, and what was durable by then.
 class ReleaseCopy final : public InstallObserver {
  public:
