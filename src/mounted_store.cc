@@ -10,6 +10,8 @@
 #include <random>
 #include <utility>
 
+#include "engine/base/check.h"
+#include "engine/ring/spawn_on.h"
 #include "engine/space/superblock_store.h"
 #include "src/mount_statistics.h"
 
@@ -121,7 +123,7 @@ Status MountedStore::Start() {
   }
   serving_ = lanes_.size();
   for (Lane& lane : lanes_) {
-    Spawn(Serve(lane));
+    SpawnOn(lane.thread->reactor(), Serve(lane));
   }
   if (geteuid() == 0) {
     const Status raised = RaiseReadAhead(request_.directory, kReadAheadKibibytes);
@@ -203,7 +205,6 @@ Task<Status> MountedStore::Attach() {
 }
 
 Task<void> MountedStore::Serve(Lane& lane) {
-  co_await lane.thread->reactor().Switch();
   const Status served = co_await lane.transport->Serve(*lane.channel);
   if (!served.ok()) {
     logger_.Log(LogLevel::kError, served.ToString());
@@ -231,6 +232,8 @@ Task<Status> MountedStore::FlushUnlessClosing() {
 }
 
 Status MountedStore::Finish() {
+  // The descriptor tells it through the kernel alone: from here on this thread sees what the lanes did last.
+  Check(serving_.load() == 0, "a mount was finished while it was served");
   return CallOn(first(), Close());
 }
 
