@@ -1,6 +1,7 @@
 // The store and its log: which of its segments may go, and what a sync may claim.
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -11,58 +12,66 @@
 namespace varve::testing {
 namespace {
 
-// How many writes the device had when an edit first let go of a segment of the log.
-class ReleaseWatch final : public InstallObserver {
+// Does something when an edit first lets go of a segment of the log.
+class FirstRelease final : public InstallObserver {
  public:
   void OnInstalled(const std::shared_ptr<const Version>& /*version*/, const VersionEdit& edit) override {
-    if (!edit.released_wal_segments.empty() && writes == 0) {
-      writes = WritesTo(*device);
+    if (!edit.released_wal_segments.empty() && then != nullptr) {
+      std::exchange(then, nullptr)();
     }
-  }
-  static uint64_t WritesTo(const MemoryDevice& device) {
-    uint64_t writes = 0;
-    for (const IoCounters::OfPurpose& of : device.counters().by_purpose) {
-      writes += of.writes.load();
-    }
-    return writes;
   }
 
-  const MemoryDevice* device = nullptr;
-  uint64_t writes = 0;
+  std::function<void()> then;
 };
 
-// More than a segment of the log; ends early when a write fails.
-void WriteMoreThanASegment(StoreHarness& h) {
+// On a device so large that space is not short: then the log would keep its segments for itself.
+HarnessOptions WatchedBy(FirstRelease& release) {
+  return {.device_bytes = 2048 * kMiB, .installs = &release};
+}
+
+// A memtable is much smaller than a segment of the log, and nothing is merged.
+StoreOptions OptionsForTheLog() {
   StoreOptions options = SmallStoreOptions();
   options.memtable_bytes = kMiB;
   options.level0_tables_trigger = 1000;
-  ASSERT_TRUE(h.Open(options).ok());
+  return options;
+}
+
+uint64_t WritesTo(const MemoryDevice& device) {
+  uint64_t writes = 0;
+  for (const IoCounters::OfPurpose& of : device.counters().by_purpose) {
+    writes += of.writes.load();
+  }
+  return writes;
+}
+
+// More than a segment of the log; ends early when a write fails.
+void WriteMoreThanASegment(StoreHarness& h) {
+  ASSERT_TRUE(h.Open(OptionsForTheLog()).ok());
   for (int i = 0; i < 60 && h.Put("key" + std::to_string(i), std::string(256 * kKiB, 'v')).ok(); ++i) {
   }
 }
 
 TEST(StoreLog, ALogSegmentKeepsItsSpaceUntilTheEditThatFreesItIsDurable) {
-  const auto options = [](ReleaseWatch& watch) {
-    // So large that space is not short: then the log would keep it for itself.
-    return HarnessOptions{.device_bytes = 2048 * kMiB, .installs = &watch};
-  };
-  ReleaseWatch watch;
   uint64_t before = 0;
+  uint64_t writes = 0;
   {
-    StoreHarness h(options(watch));
-    watch.device = &h.device();
-    before = ReleaseWatch::WritesTo(h.device());
+    FirstRelease release;
+    StoreHarness h(WatchedBy(release));
+    release.then = [&] { writes = WritesTo(h.device()); };
+    before = WritesTo(h.device());
     WriteMoreThanASegment(h);
-    ASSERT_GT(watch.writes, before);
+    ASSERT_GT(writes, before);
   }
   // The same again, but that edit's record cannot be written.
-  ReleaseWatch none;
-  StoreHarness h(options(none));
-  none.device = &h.device();
-  h.device().FailWrite(watch.writes - before - 1);
+  bool released = false;
+  FirstRelease none;
+  StoreHarness h(WatchedBy(none));
+  none.then = [&] { released = true; };
+  h.device().FailWrite(writes - before - 1);
   WriteMoreThanASegment(h);
   EXPECT_FALSE(h.store().read_only_reason().empty());
-  EXPECT_EQ(none.writes, 0U);
+  EXPECT_FALSE(released);
   const std::string json = h.store().StatisticsJson();
   EXPECT_NE(json.find("\"released_bytes\":0,"), std::string::npos) << json;
   EXPECT_EQ(h.device().counters().discards.load(), 0U);
@@ -95,43 +104,31 @@ TEST(StoreLog, NoSyncClaimsWhatAFailedFlushOfAnotherPartHasLost) {
   EXPECT_GE(failed, 20);
 }
 
-// The device as it was when an edit first let go of a segment of the log, and what was durable by then.
-class ReleaseCopy final : public InstallObserver {
- public:
-  void OnInstalled(const std::shared_ptr<const Version>& /*version*/, const VersionEdit& edit) override {
-    if (!edit.released_wal_segments.empty() && device != nullptr && copy == nullptr) {
-      copy = device->Clone();
-      puts_in_copy = puts;
-    }
-  }
-
-  const MemoryDevice* device = nullptr;
-  int puts = 0;
-  std::unique_ptr<MemoryDevice> copy;
-  int puts_in_copy = 0;
-};
-
 TEST(StoreLog, ALogSegmentStaysAsLongAsAYoungerMemtableNeedsIt) {
-  ReleaseCopy watch;
-  StoreHarness h({.device_bytes = 2048 * kMiB, .installs = &watch});
-  StoreOptions options = SmallStoreOptions();
-  options.memtable_bytes = kMiB;
-  options.level0_tables_trigger = 1000;
-  ASSERT_TRUE(h.Open(options).ok());
-  watch.device = &h.device();
+  int durable = 0;
+  // The device as it was then, and what was durable on it.
+  std::unique_ptr<MemoryDevice> copy;
+  int durable_in_copy = 0;
+  FirstRelease release;
+  StoreHarness h(WatchedBy(release));
+  ASSERT_TRUE(h.Open(OptionsForTheLog()).ok());
+  release.then = [&] {
+    copy = h.device().Clone();
+    durable_in_copy = durable;
+  };
   // More than a segment: while flushes lag behind, one ends in the middle of a memtable.
-  for (int i = 0; i < 120; ++i) {
-    ASSERT_TRUE(h.Put("key" + std::to_string(i), std::string(128 * kKiB, 'v'), Durability::kDurable).ok());
-    ++watch.puts;
+  for (; durable < 120; ++durable) {
+    const std::string key = "key" + std::to_string(durable);
+    ASSERT_TRUE(h.Put(key, std::string(128 * kKiB, 'v'), Durability::kDurable).ok());
   }
-  watch.device = nullptr;
-  ASSERT_NE(watch.copy, nullptr);
-  StoreEnvironment environment{*watch.copy, h.clock(), h.logger(), {&h.executor()}, 1, nullptr};
-  const Result<std::unique_ptr<Store>> opened = h.Run(OpenStore(std::move(environment), options));
+  release.then = nullptr;
+  ASSERT_NE(copy, nullptr);
+  StoreEnvironment environment{*copy, h.clock(), h.logger(), {&h.executor()}, 1, nullptr};
+  const Result<std::unique_ptr<Store>> opened = h.Run(OpenStore(std::move(environment), OptionsForTheLog()));
   ASSERT_TRUE(opened.ok()) << opened.ToString();
-  for (int i = 0; i < watch.puts_in_copy; ++i) {
+  for (int i = 0; i < durable_in_copy; ++i) {
     const Store::Lookup found = h.Run((*opened)->Get("key" + std::to_string(i), {}));
-    EXPECT_TRUE(found.ok() && found->has_value()) << i << " of " << watch.puts_in_copy;
+    EXPECT_TRUE(found.ok() && found->has_value()) << i << " of " << durable_in_copy;
   }
   EXPECT_TRUE(h.Run((*opened)->Close()).ok());
 }
