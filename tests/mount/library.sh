@@ -49,8 +49,9 @@ clean_up() {
   for place in "${also_mounted[@]}"; do
     umount "$place" 2>/dev/null || umount -l "$place"
   done
-  if compgen -G "$folder/sanitizer.*" >/dev/null; then
-    cat "$folder"/sanitizer.* >&2
+  # That the search for leaks cannot look into a thread that is ending, or that is the kernel's (workers of io_uring), is
+  # no finding.
+  if cat "$folder"/sanitizer.* 2>/dev/null | grep -v "Unable to get registers from thread" >&2; then
     status=1
   fi
   for group in "${control_groups[@]}"; do
