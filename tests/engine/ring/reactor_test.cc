@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -155,13 +156,11 @@ Task<void> SleepFor(uint64_t nanos) {
   co_await Executor::Current().Sleep(nanos);
 }
 
-TEST_F(ReactorTest, SleepTakesAtLeastItsTimeAndNotMuchMore) {
+TEST_F(ReactorTest, SleepTakesAtLeastItsTime) {
   const std::unique_ptr<Reactor> reactor = Create();
   const uint64_t start = clock_.MonotonicNanos();
   RunBlocking(*reactor, SleepFor(30'000'000));
-  const uint64_t nanos = clock_.MonotonicNanos() - start;
-  EXPECT_GE(nanos, 30'000'000u);
-  EXPECT_LT(nanos, 2'000'000'000u);
+  EXPECT_GE(clock_.MonotonicNanos() - start, 30'000'000u);
 }
 
 Task<uint64_t> YieldUntil(const bool& stop) {
@@ -265,13 +264,15 @@ TEST_F(ReactorTest, StopBeforeRunIsHonouredOnce) {
   const std::unique_ptr<Reactor> reactor = Create();
   reactor->Stop();
   reactor->Run();
-  std::thread stopper([&reactor] {
+  std::atomic<bool> stops_again{false};
+  std::thread stopper([&] {
+    // Long enough for a run that does not wait to come back.
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    stops_again = true;
     reactor->Stop();
   });
-  const uint64_t start = clock_.MonotonicNanos();
   reactor->Run();
-  EXPECT_GE(clock_.MonotonicNanos() - start, 4'000'000u);
+  EXPECT_TRUE(stops_again);
   stopper.join();
 }
 
