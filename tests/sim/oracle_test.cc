@@ -80,6 +80,15 @@ TEST_F(StoreOracleTest, LossOfWhatWasDurableIsSeen) {
   EXPECT_THAT(oracle_.Adopt(states_[1], true), Optional(HasSubstr("were durable")));
 }
 
+TEST_F(StoreOracleTest, OnlyWhereDataWasDestroyedMayAnOlderStateThanTheLastCrashLeftComeBack) {
+  ASSERT_EQ(oracle_.Adopt(Seen(), true), std::nullopt);
+  const State all = Seen();
+  EXPECT_THAT(StoreOracle(oracle_).Adopt(states_[1], true), Optional(HasSubstr("3 were durable")));
+  EXPECT_EQ(oracle_.Adopt(states_[1], false), std::nullopt);
+  // What did not survive once is gone for good.
+  EXPECT_THAT(oracle_.Adopt(all, false), Optional(HasSubstr("3 batches of client 0 survived, of 2")));
+}
+
 TEST_F(StoreOracleTest, ALaterBatchWithoutAnEarlierOneIsSeen) {
   // What client 1 wrote after the third batch of client 0, with only two of that.
   State survived = Seen();

@@ -201,11 +201,10 @@ Problem StoreOracle::CheckWasWritten(std::string_view key, std::string_view valu
 Problem StoreOracle::CheckOrder(const Counts& survived) const {
   for (size_t i = 0; i < clients_.size(); ++i) {
     const Client& client = clients_[i];
-    if (survived[i] == client.base) {
+    if (survived[i] == 0) {
       continue;
     }
-    const Batch& last =
-        survived[i] > client.count ? *client.pending : client.batches[survived[i] - client.base - 1];
+    const Batch& last = survived[i] > client.count ? *client.pending : client.batches[survived[i] - 1];
     for (size_t other = 0; other < clients_.size(); ++other) {
       if (survived[other] < last.acknowledged_before[other]) {
         return fmt::format(
@@ -236,15 +235,15 @@ Problem StoreOracle::Adopt(const State& survived, bool durable) {
       std::from_chars(marker->second.data(), marker->second.data() + marker->second.size(), count);
     }
     const uint64_t most = client.count + (client.pending ? 1 : 0);
-    if (count < client.base || count > most) {
-      return fmt::format("{} batches of client {} survived, of {} to {}", count, i, client.base, most);
+    if (count > most) {
+      return fmt::format("{} batches of client {} survived, of {}", count, i, most);
     }
     if (durable && count < client.durable) {
       return fmt::format("{} batches of client {} survived, and {} were durable", count, i, client.durable);
     }
-    State state = client.base_state;
-    for (uint64_t n = client.base; n < count; ++n) {
-      ApplyTo(state, n < client.count ? client.batches[n - client.base] : *client.pending);
+    State state;
+    for (uint64_t n = 0; n < count; ++n) {
+      ApplyTo(state, n < client.count ? client.batches[n] : *client.pending);
     }
     if (const Problem problem = Compare(state, by_client[i])) {
       return fmt::format("after {} batches of client {}: {}", count, i, *problem);
@@ -257,11 +256,13 @@ Problem StoreOracle::Adopt(const State& survived, bool durable) {
   }
   for (size_t i = 0; i < clients_.size(); ++i) {
     Client& client = clients_[i];
-    client.count = client.durable = client.base = counts[i];
-    client.state = expected[i];
-    client.base_state = std::move(expected[i]);
+    if (counts[i] > client.count) {
+      client.batches.push_back(std::move(*client.pending));
+    }
+    client.batches.resize(counts[i]);
+    client.count = client.durable = counts[i];
+    client.state = std::move(expected[i]);
     client.pending.reset();
-    client.batches.clear();
   }
   return std::nullopt;
 }

@@ -74,7 +74,8 @@ class StoreOracle {
 
   // The state that a crash, a kill or a close has left: a moment of the past of every client, one that can
   // have been (no batch without those acknowledged before it began), and with `durable` all that was
-  // promised. Then the oracle goes on from there, and counts it as durable.
+  // promised; where data was destroyed it may be from before the last crash. Then the oracle goes on from
+  // there, and counts it as durable.
   Problem Adopt(const State& survived, bool durable);
 
  private:
@@ -87,9 +88,7 @@ class StoreOracle {
     uint64_t durable = 0;  // of these
     State state;           // after `count` batches
     std::optional<Batch> pending;
-    // The state after `base` batches, and the batches since.
-    uint64_t base = 0;
-    State base_state;
+    // All of these, over crashes.
     std::vector<Batch> batches;
     // Hashes of values: for each key all that it ever had.
     std::map<std::string, std::set<uint64_t>, std::less<>> ever_written;
