@@ -72,12 +72,12 @@ Result<Extent> LogSegments::AllocateExtent() {
           pieces.begin(), pieces.end(), [](const Extent& a, const Extent& b) { return a.units < b.units; });
       const Extent extent = *largest;
       pieces.erase(largest);
-      // Never written to: as good as free.
-      allocator_.Release(pieces);
+      // Never written to: free at once, so that nobody who asks for space meanwhile misses it.
+      allocator_.PutBack(*reservation, pieces);
       if (extent.bytes() >= kWalSegmentBytesMin) {
         return extent;
       }
-      allocator_.Release({&extent, 1});
+      allocator_.PutBack(*reservation, {&extent, 1});
     }
     if (wanted <= kWalSegmentBytesMin) {
       return NoSpace(fmt::format("the log needs {} bytes in one piece", kWalSegmentBytesMin));

@@ -224,7 +224,10 @@ void Scheduler::StartReclaimLocked() {
 
 bool Scheduler::AskForSpace() {
   const std::lock_guard lock(mutex_);
-  if (stopping_ || environment_.health.read_only() || space_exhausted_.load(std::memory_order_relaxed)) {
+  // What was released since then is about to be free.
+  const bool exhausted =
+      space_exhausted_.load(std::memory_order_relaxed) && environment_.allocator.released_bytes() == 0;
+  if (stopping_ || environment_.health.read_only() || exhausted) {
     return false;
   }
   space_wanted_ = true;
