@@ -40,7 +40,9 @@ def count_cases(junit: pathlib.Path) -> tuple[int, list[str], list[str]]:
 def failed_programs(log: pathlib.Path) -> dict[str, list[str]]:
     """Tests that failed as a whole, a crash or a time-out included, which leave no failed case behind; the last
     lines that each printed."""
-    tests = map(json.loads, log.read_text(encoding="utf-8", errors="replace").strip().split("\n"))
+    # One a line; what else ends a line to str.splitlines may stand in a program's output.
+    lines = log.read_text(encoding="utf-8", errors="replace").split("\n")
+    tests = map(json.loads, filter(None, lines))
     return {
         test["name"]: (test.get("stdout", "") + test.get("stderr", "")).splitlines()[-LAST_LINES:]
         for test in tests

@@ -66,7 +66,7 @@ void StoreOracle::ApplyTo(State& state, const Batch& batch) {
 void StoreOracle::Begin(size_t client, const std::vector<Record>& records, WriteBatch& batch) {
   Client& c = clients_[client];
   c.pending = Batch{records, acknowledged()};
-  c.pending->records.push_back({MarkerOf(client), false, std::to_string(c.count + 1)});
+  c.pending->records.push_back({MarkerOf(client), false, std::to_string(c.count() + 1)});
   for (const Record& record : c.pending->records) {
     if (record.is_delete) {
       batch.Delete(record.key);
@@ -82,7 +82,6 @@ void StoreOracle::Acknowledged(size_t client) {
   ApplyTo(c.state, *c.pending);
   c.batches.push_back(std::move(*c.pending));
   c.pending.reset();
-  ++c.count;
 }
 
 void StoreOracle::Refused(size_t client) {
@@ -92,7 +91,7 @@ void StoreOracle::Refused(size_t client) {
 Counts StoreOracle::acknowledged() const {
   Counts counts;
   for (const Client& client : clients_) {
-    counts.push_back(client.count);
+    counts.push_back(client.count());
   }
   return counts;
 }
@@ -204,7 +203,7 @@ Problem StoreOracle::CheckOrder(const Counts& survived) const {
     if (survived[i] == 0) {
       continue;
     }
-    const Batch& last = survived[i] > client.count ? *client.pending : client.batches[survived[i] - 1];
+    const Batch& last = survived[i] > client.count() ? *client.pending : client.batches[survived[i] - 1];
     for (size_t other = 0; other < clients_.size(); ++other) {
       if (survived[other] < last.acknowledged_before[other]) {
         return fmt::format(
@@ -234,7 +233,7 @@ Problem StoreOracle::Adopt(const State& survived, bool durable) {
     if (marker != by_client[i].end()) {
       std::from_chars(marker->second.data(), marker->second.data() + marker->second.size(), count);
     }
-    const uint64_t most = client.count + (client.pending ? 1 : 0);
+    const uint64_t most = client.count() + (client.pending ? 1 : 0);
     if (count > most) {
       return fmt::format("{} batches of client {} survived, of {}", count, i, most);
     }
@@ -243,7 +242,7 @@ Problem StoreOracle::Adopt(const State& survived, bool durable) {
     }
     State state;
     for (uint64_t n = 0; n < count; ++n) {
-      ApplyTo(state, n < client.count ? client.batches[n] : *client.pending);
+      ApplyTo(state, n < client.count() ? client.batches[n] : *client.pending);
     }
     if (const Problem problem = Compare(state, by_client[i])) {
       return fmt::format("after {} batches of client {}: {}", count, i, *problem);
@@ -256,11 +255,11 @@ Problem StoreOracle::Adopt(const State& survived, bool durable) {
   }
   for (size_t i = 0; i < clients_.size(); ++i) {
     Client& client = clients_[i];
-    if (counts[i] > client.count) {
+    if (counts[i] > client.count()) {
       client.batches.push_back(std::move(*client.pending));
     }
     client.batches.resize(counts[i]);
-    client.count = client.durable = counts[i];
+    client.durable = counts[i];
     client.state = std::move(expected[i]);
     client.pending.reset();
   }

@@ -56,7 +56,7 @@ class StoreOracle {
   Counts acknowledged() const;
   void Durable(const Counts& counts);
   // The count that includes the client's pending batch.
-  uint64_t CountWithPending(size_t client) const { return clients_[client].count + 1; }
+  uint64_t CountWithPending(size_t client) const { return clients_[client].count() + 1; }
 
   // What may be seen at this moment: each client's state, and the one with its pending batch.
   struct View {
@@ -84,14 +84,15 @@ class StoreOracle {
     Counts acknowledged_before;
   };
   struct Client {
-    uint64_t count = 0;    // acknowledged
-    uint64_t durable = 0;  // of these
-    State state;           // after `count` batches
-    std::optional<Batch> pending;
-    // All of these, over crashes.
+    // All that are acknowledged, over crashes: less those that one took.
     std::vector<Batch> batches;
+    uint64_t durable = 0;  // of these
+    State state;           // after all of these
+    std::optional<Batch> pending;
     // Hashes of values: for each key all that it ever had.
     std::map<std::string, std::set<uint64_t>, std::less<>> ever_written;
+
+    uint64_t count() const { return batches.size(); }
   };
 
   static void ApplyTo(State& state, const Batch& batch);

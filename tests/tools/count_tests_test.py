@@ -69,12 +69,18 @@ def test_nothing_run_is_a_failure() -> bool:
     return status == 1 and lines == ["0 passed, 0 failed"]
 
 
+def test_an_empty_log_is_a_failure_too() -> bool:
+    status, lines = counted(suites(), "", 1)
+    return status == 1 and lines == ["0 passed, 1 failed"]
+
+
 TESTS = [
     test_counts_cases,
     test_shows_what_failed,
     test_a_program_that_died_is_a_failure,
     test_output_that_is_no_xml_hides_nothing,
     test_nothing_run_is_a_failure,
+    test_an_empty_log_is_a_failure_too,
 ]
 
 print(f"1..{len(TESTS)}")
