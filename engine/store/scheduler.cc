@@ -129,7 +129,8 @@ void Scheduler::StartDueLocked() {
 bool Scheduler::IdleLocked() const {
   const bool flush_due =
       environment_.memtables.OldestImmutable() != nullptr && !stopping_ && !environment_.health.read_only();
-  return !flushing_ && compactions_ == 0 && !reclaiming_ && (!flush_due || flush_lacks_space_);
+  return !flushing_ && compactions_ == 0 && !reclaiming_ && !waiting_for_readers_ &&
+         (!flush_due || flush_lacks_space_);
 }
 
 size_t Scheduler::LogSegmentsInUse() const {
@@ -192,7 +193,7 @@ uint64_t Scheduler::SpaceForPlans() const {
 // One step at a time, and only when nothing runs that may give space back by itself: whoever still lacks
 // space after it asks again.
 void Scheduler::WorkForSpaceLocked() {
-  if (flushing_ || compactions_ != 0 || reclaiming_) {
+  if (flushing_ || compactions_ != 0 || reclaiming_ || waiting_for_readers_) {
     return;
   }
   space_wanted_ = false;
@@ -203,10 +204,17 @@ void Scheduler::WorkForSpaceLocked() {
     StartFlushLocked();
     return;
   }
+  const bool held = environment_.versions.replaced_tables_held() != 0;
+  if (held && !readers_in_vain_) {
+    waiting_for_readers_ = true;
+    SpawnOn(home_, WaitForReaders());
+    return;
+  }
+  // A merge whose inputs stay held takes space and gives none: then the shares are left to deletes.
+  const uint64_t bytes_max = held ? environment_.allocator.numbers().user_available_bytes : SpaceForPlans();
   const std::shared_ptr<const Version> version = environment_.versions.current();
-  std::optional<CompactionPlan> plan =
-      PickForSpace(*version, environment_.shape.tree, picker_, environment_.jobs.shape, SpaceForPlans(),
-                   !last_level_in_vain_);
+  std::optional<CompactionPlan> plan = PickForSpace(*version, environment_.shape.tree, picker_,
+                                                    environment_.jobs.shape, bytes_max, !last_level_in_vain_);
   if (plan) {
     StartCompactionLocked(std::move(*plan));
     return;

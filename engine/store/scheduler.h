@@ -126,6 +126,8 @@ class Scheduler {
   Task<Status> Compact(const CompactionPlan& plan, uint64_t& dropped);
   Task<Status> InstallOutput(JobOutput output);
   Task<void> RunReclaimJob();
+  // Ends when readers have let go of a replaced table, or have not for long.
+  Task<void> WaitForReaders();
   Task<void> Reclaim();
   template <typename Update>
   void JobEnded(Update update);
@@ -158,11 +160,14 @@ class Scheduler {
   size_t compactions_ = 0;
   bool flushing_ = false;
   bool reclaiming_ = false;
+  bool waiting_for_readers_ = false;
   // The last try of each found too little space; cleared by any progress.
   bool flush_lacks_space_ = false;
   bool compaction_lacks_space_ = false;
   bool space_wanted_ = false;
   bool last_level_in_vain_ = false;
+  // They have kept what they hold for as long as anybody waits for it. Until space is reclaimed.
+  bool readers_in_vain_ = false;
   size_t next_executor_ = 0;
   std::vector<AsyncEvent*> settling_;
 

@@ -16,6 +16,11 @@ namespace {
 // Discards in flight at once.
 constexpr size_t kDiscardsAtOnce = 8;
 
+// Where the device is full and nothing but readers of what was replaced keeps space: how long they are waited
+// for, and how often one looks. A walk of a directory takes less, a reader that forgot itself more.
+constexpr uint64_t kReadersWaitNanos = 5'000'000'000;
+constexpr uint64_t kReadersPollNanos = 5'000'000;
+
 // The number that a Result's error or a Status tells apart from success.
 bool LacksSpace(const Status& status) {
   return status.Is(ErrorCode::kNoSpace);
@@ -193,9 +198,27 @@ Task<void> Scheduler::RunReclaimJob() {
   co_await Reclaim();
   JobEnded([&] {
     reclaiming_ = false;
+    readers_in_vain_ = false;
     flush_lacks_space_ = false;
     compaction_lacks_space_ = false;
     space_exhausted_.store(false, std::memory_order_release);
+  });
+}
+
+Task<void> Scheduler::WaitForReaders() {
+  const size_t held = environment_.versions.replaced_tables_held();
+  const uint64_t end = home_.clock().MonotonicNanos() + kReadersWaitNanos;
+  bool let_go = false;
+  while (!let_go && !cancelled_.load() && home_.clock().MonotonicNanos() < end) {
+    co_await home_.Sleep(kReadersPollNanos);
+    let_go = environment_.versions.replaced_tables_held() < held;
+  }
+  JobEnded([&] {
+    waiting_for_readers_ = false;
+    readers_in_vain_ = !let_go;
+    // Each tries again.
+    flush_lacks_space_ = false;
+    compaction_lacks_space_ = false;
   });
 }
 

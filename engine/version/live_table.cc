@@ -78,7 +78,15 @@ void LiveTables::MarkInstalled(TableId id, Generation generation) {
   const auto table = living_.find(id);
   Check(table != living_.end() && table->second.contains(generation),
         "a table was installed that is not alive");
-  table->second[generation].installed = true;
+  bool& installed = table->second[generation].installed;
+  // An edit that moves a table installs it again.
+  installed_count_ += installed ? 0 : 1;
+  installed = true;
+}
+
+size_t LiveTables::installed_count() const {
+  const std::lock_guard lock(mutex_);
+  return installed_count_;
 }
 
 void LiveTables::StopReporting() {
@@ -98,6 +106,7 @@ void LiveTables::OnDestroyed(const TableView& view) {
     table->second.erase(generation);
     is_last = table->second.empty();
     if (gone.installed) {
+      installed_count_--;
       observer = observer_;
       std::vector<Extent> held;
       for (const auto& [number, other] : table->second) {

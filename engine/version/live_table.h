@@ -71,6 +71,8 @@ class LiveTables : public std::enable_shared_from_this<LiveTables> {
   // The edit that brought the table is durable: from now on its release is reported. Before that its space is
   // its job's.
   void MarkInstalled(TableId id, Generation generation);
+  // How many generations are alive that were installed.
+  size_t installed_count() const;
   // From here on nothing is reported: the store is closing, or its last edit's fate is not known.
   void StopReporting();
 
@@ -83,9 +85,10 @@ class LiveTables : public std::enable_shared_from_this<LiveTables> {
     std::vector<Extent> extents;
   };
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   // All under mutex_.
   TableReleaseObserver* observer_;
+  size_t installed_count_ = 0;
   std::map<TableId, std::map<Generation, Generations>> living_;
 };
 

@@ -105,6 +105,13 @@ std::vector<Extent> VersionSet::manifest_extents() const {
   return manifest_extents_;
 }
 
+size_t VersionSet::replaced_tables_held() const {
+  size_t named = 0;
+  current()->ForEachTable([&](const LiveTable&) { named++; });
+  const size_t installed = tables_->installed_count();
+  return installed > named ? installed - named : 0;
+}
+
 TableId VersionSet::NewTableId() {
   const TableId id(next_table_id_.fetch_add(1));
   Check(id.value < table_id_limit_.load(), "a table id was asked for that no durable record covers");

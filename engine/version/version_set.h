@@ -59,6 +59,9 @@ class VersionSet {
   ~VersionSet();
 
   std::shared_ptr<const Version> current() const;
+  // How many tables the current Version no longer names and older ones, which readers hold, still do. Their
+  // space is released when the readers let go. Walks the current Version.
+  size_t replaced_tables_held() const;
   // Never handed out before in the life of the store, crashes included. Precondition: something was installed
   // since Open (the edit that opens a new epoch), and the last edit was not that of a clean close.
   TableId NewTableId();

@@ -1,10 +1,12 @@
 // A full device: what was written stays, deletes work, and then writes work again.
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
 
 #include "engine/base/coding.h"
 #include "engine/base/prng.h"
+#include "engine/ring/spawn_on.h"
 #include "engine/store/check_store.h"
 #include "tests/engine/store/store_harness.h"
 
@@ -144,6 +146,67 @@ TEST_P(FullStore, SpaceThatAnIteratorPinsComesBackWhenItIsGone) {
   EXPECT_EQ(seen, keys);
   it.reset();
   EXPECT_GT(Fill(h, 1), keys / 2);
+}
+
+// Merges give nothing back while their inputs are held: they must not use up what deletes need.
+TEST_P(FullStore, TakesDeletesWhileAReaderHoldsEverything) {
+  StoreHarness h({.device_bytes = 64 * kMiB, .sector_bytes = GetParam(), .device_yields = false});
+  StoreOptions options;
+  options.block_cache_bytes = 1 * kMiB;
+  ASSERT_TRUE(h.Open(options).ok());
+  const uint64_t keys = Fill(h, 0);
+  const std::unique_ptr<StoreIterator> it = h.store().NewIterator({}, {}, {});
+  for (uint64_t n = 0; n < keys; n++) {
+    const Status written = h.Put(Key(n), Value(n, 1));
+    ASSERT_TRUE(written.ok() || written.Is(ErrorCode::kNoSpace)) << written.ToString();
+    const Status deleted = h.Delete(Key(n));
+    ASSERT_TRUE(deleted.ok()) << n << ": " << deleted.ToString() << h.store().StatisticsJson();
+  }
+}
+
+constexpr uint64_t kHeldNanos = 1'000'000'000;
+constexpr uint64_t kForgottenNanos = 60'000'000'000;
+
+Task<void> LetGoAfter(uint64_t nanos, std::unique_ptr<StoreIterator>& it) {
+  co_await Executor::Current().Sleep(nanos);
+  it.reset();
+}
+
+TEST_P(FullStore, AWriteWaitsForAReaderThatHoldsSpaceForAShortTime) {
+  StoreHarness h({.device_bytes = 64 * kMiB, .sector_bytes = GetParam(), .device_yields = false});
+  StoreOptions options;
+  options.block_cache_bytes = 1 * kMiB;
+  ASSERT_TRUE(h.Open(options).ok());
+  const uint64_t keys = Fill(h, 0);
+  const auto put_large = [&] { return h.Put("large", std::string(256 * kKiB, 'x')); };
+  ASSERT_TRUE(put_large().Is(ErrorCode::kNoSpace));
+  std::unique_ptr<StoreIterator> it = h.store().NewIterator({}, {}, {});
+  SpawnOn(h.executor(), LetGoAfter(kHeldNanos, it));
+  const uint64_t begin = h.clock().MonotonicNanos();
+  for (uint64_t n = 0; n < keys; n++) {
+    ASSERT_TRUE(h.Delete(Key(n)).ok());
+  }
+  // Most of it may have to wait for the reader, and all of it fits then.
+  for (uint64_t n = 0; n < keys / 2; n++) {
+    const Status written = h.Put(Key(n), Value(n, 1));
+    ASSERT_TRUE(written.ok()) << n << ": " << written.ToString() << h.store().StatisticsJson();
+  }
+  EXPECT_EQ(it, nullptr);
+  EXPECT_GE(h.clock().MonotonicNanos() - begin, kHeldNanos);
+
+  // One that forgot itself is not waited for without end.
+  Fill(h, 2);
+  it = h.store().NewIterator({}, {}, {});
+  for (uint64_t n = 0; n < keys; n++) {
+    ASSERT_TRUE(h.Delete(Key(n)).ok());
+  }
+  Fill(h, 3);
+  const uint64_t full = h.clock().MonotonicNanos();
+  EXPECT_TRUE(put_large().Is(ErrorCode::kNoSpace));
+  EXPECT_LT(h.clock().MonotonicNanos() - full, kForgottenNanos);
+  // What it lets go of in the end is not free at once, and yet no reason to refuse.
+  it.reset();
+  EXPECT_TRUE(put_large().ok());
 }
 
 INSTANTIATE_TEST_SUITE_P(Sectors, FullStore, ::testing::Values(512, 4096));
