@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <set>
 
 #include "engine/base/checksum.h"
 #include "engine/space/superblock_store.h"
@@ -150,6 +151,43 @@ TEST_F(HostileStore, ATableInThePlaceOfTheLogIsRefused) {
 TEST_F(HostileStore, ALogSegmentBeyondTheDeviceIsRefused) {
   ChangeManifest([](VersionEdit& edit) { edit.added_wal_segments[0].extent.first_unit = 0x7fff'0000; });
   ExpectRefused();
+}
+
+// Not hostile, but rare: what is free lies in pieces too small for a log, and the old log is full of records.
+TEST_F(HostileStore, AStoreWhereOnlyTheOldLogHasRoomForALogOpens) {
+  ASSERT_TRUE(h_.Open(Options()).ok());
+  ASSERT_TRUE(h_.Put("in the log", "v", Durability::kDurable).ok());
+  h_.Crash();
+  const Layout layout = Layout::ForDevice(h_.device().size_bytes()).value();
+  std::set<uint64_t> used;
+  const auto use = [&used](const Extent& extent) {
+    for (uint64_t unit = extent.first_unit; unit < extent.end_unit(); ++unit) {
+      used.insert(unit);
+    }
+  };
+  for (const Extent& extent : AtRest().superblock.manifest.extents) {
+    use(extent);
+  }
+  ChangeManifest([&](VersionEdit& edit) {
+    // The log has no segment beyond the one that holds the record.
+    ASSERT_THAT(edit.added_wal_segments, Not(SizeIs(0)));
+    edit.added_wal_segments.resize(1);
+    use(edit.added_wal_segments.front().extent);
+    std::vector<TableExtent>& extents = edit.added_tables[0].view.extents;
+    for (const TableExtent& part : extents) {
+      use(part.extent);
+    }
+    // Every sixteenth unit belongs to a table.
+    for (uint32_t unit = 0; unit < h_.device().size_bytes() / kExtentUnitBytes; unit += 16) {
+      if (layout.Holds({unit, 1}) && !used.contains(unit)) {
+        extents.push_back({extents.back().table_offset + extents.back().extent.bytes(), {unit, 1}});
+      }
+    }
+  });
+  const Status opened = h_.Open(Options());
+  ASSERT_TRUE(opened.ok()) << opened.ToString();
+  EXPECT_TRUE(h_.Put("another", "v", Durability::kDurable).ok());
+  EXPECT_THAT(h_.Scan(), SizeIs(52));
 }
 
 TEST_F(HostileStore, ALogSegmentTooShortForAGroupIsNotWrittenTo) {
