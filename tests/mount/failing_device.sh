@@ -22,7 +22,8 @@ step "the device turns to errors"
 head -c 200M /dev/zero >"$folder/small/filler" 2>/dev/null || true
 failed=no
 for i in {1..200}; do
-  if ! head -c 1000000 /dev/urandom >"$mount_point/fill.$i" 2>"$folder/error" || ! sync "$mount_point/fill.$i" 2>>"$folder/error"; then
+  # The error's file first: the mount may be read-only before this one is opened.
+  if ! head -c 1000000 /dev/urandom 2>"$folder/error" >"$mount_point/fill.$i" || ! sync "$mount_point/fill.$i" 2>>"$folder/error"; then
     failed=yes
     break
   fi
