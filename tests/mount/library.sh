@@ -105,6 +105,12 @@ kill_daemon() {
   while [ -d "/proc/$pid" ]; do sleep 0.02; done
   # Whoever still writes leaves only when that fails.
   while is_mounted; do umount "$mount_point" 2>/dev/null || sleep 0.05; done
+  # The kernel takes its ring down, and lets go of the device, some time after the process has gone.
+  for _ in {1..600}; do
+    "$varve" dump "$device" superblock 2>&1 | grep -q "is in use" || return 0
+    sleep 0.1
+  done
+  fail "the device is in use a minute after the daemon was killed"
 }
 
 # fsck must find nothing wrong.
