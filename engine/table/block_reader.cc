@@ -1,6 +1,7 @@
 #include "engine/table/block_reader.h"
 
 #include "engine/device/aligned_buffer.h"
+#include "engine/ring/when_all.h"
 #include "engine/table/table_extents.h"
 #include "engine/table/table_format.h"
 
@@ -86,6 +87,61 @@ Task<Result<BlockRef>> ReadBlock(const TableEnvironment& environment, const Tabl
   Result<BlockRef> block = co_await ReadFromDevice(environment, view, handle, kind, purpose, true);
   environment.cache.FinishRead(key, ticket, block);
   co_return block;
+}
+
+namespace {
+
+// Blocks [first, end) of `handles` lie side by side, and none of them is cached.
+Task<Status> ReadRun(const TableEnvironment& environment, const TableView& view,
+                     const std::vector<BlockHandle>& handles, size_t first, size_t end, BlockKind kind,
+                     IoPurpose purpose, std::vector<BlockRef>& blocks) {
+  const uint32_t sector = environment.device.sector_bytes();
+  const uint64_t start = RoundDown(handles[first].table_offset, sector);
+  AlignedBuffer buffer(RoundUp(handles[end - 1].end(), sector) - start, sector);
+  Status read = co_await ReadTableBytes(environment.device, view, start, buffer.span(), purpose);
+  for (size_t i = first; i < end && read.ok(); ++i) {
+    const std::string_view bytes = buffer.view().substr(handles[i].table_offset - start, handles[i].bytes);
+    Result<BlockRef> block = AcceptBlock(environment, view.id, handles[i], kind, bytes, false);
+    if (block.ok()) {
+      blocks[i] = std::move(block).value();
+    } else {
+      read = block.error();
+    }
+  }
+  co_return read;
+}
+
+constexpr uint64_t kRunBytesMax = 256 * kKiB;
+
+}  // namespace
+
+Task<Result<std::vector<BlockRef>>> ReadBlocks(const TableEnvironment& environment, const TableView& view,
+                                               std::vector<BlockHandle> handles, BlockKind kind,
+                                               IoPurpose purpose) {
+  std::vector<BlockRef> blocks(handles.size());
+  for (size_t i = 0; i < handles.size(); ++i) {
+    if (!HandleFits(view, handles[i])) {
+      co_return TableCorruption(view.id, handles[i].table_offset, "a block handle points outside the table");
+    }
+    blocks[i] = FindCachedBlock(environment, view.id, handles[i], kind);
+  }
+  std::vector<Task<Status>> reads;
+  for (size_t first = 0; first < handles.size();) {
+    size_t end = first + 1;
+    if (!blocks[first]) {
+      while (end < handles.size() && !blocks[end] && handles[end].table_offset == handles[end - 1].end() &&
+             handles[end].end() - handles[first].table_offset <= kRunBytesMax) {
+        ++end;
+      }
+      reads.push_back(ReadRun(environment, view, handles, first, end, kind, purpose, blocks));
+    }
+    first = end;
+  }
+  const Status read = co_await WhenAllOk(std::move(reads));
+  if (!read.ok()) {
+    co_return read.error();
+  }
+  co_return std::move(blocks);
 }
 
 }  // namespace varve

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "engine/base/result.h"
 #include "engine/cache/block_cache.h"
@@ -27,6 +28,12 @@ bool HandleFits(const TableView& view, const BlockHandle& handle);
 // table and offset.
 Task<Result<BlockRef>> ReadBlock(const TableEnvironment& environment, const TableView& view,
                                  BlockHandle handle, BlockKind kind, IoPurpose purpose, bool fill_cache);
+
+// Several blocks of one kind at once, in the order of `handles`; those that are cached are taken from there,
+// and what is read does not enter the cache. Blocks that lie side by side are read together, up to 256 KiB.
+Task<Result<std::vector<BlockRef>>> ReadBlocks(const TableEnvironment& environment, const TableView& view,
+                                               std::vector<BlockHandle> handles, BlockKind kind,
+                                               IoPurpose purpose);
 
 // Verifies bytes that were read as the block that `handle` names, and makes a block of them.
 Result<BlockRef> AcceptBlock(const TableEnvironment& environment, TableId table, const BlockHandle& handle,

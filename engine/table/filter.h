@@ -52,6 +52,7 @@ class FilterBuilder {
  public:
   void Add(uint64_t hash) { hashes_.push_back(hash); }
   uint64_t keys() const { return hashes_.size(); }
+  const std::vector<uint64_t>& hashes() const { return hashes_; }
   // What the pages will take, for estimates.
   static uint64_t BytesFor(uint64_t keys, double bits_per_key, double reserve);
 

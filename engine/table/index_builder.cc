@@ -47,7 +47,8 @@ void IndexBuilder::WritePartition(size_t level, size_t count) {
   }
   std::string block = EncodeIndexBlock(partition);
   IndexEntry above;
-  above.block = SealBlock(block, identity_, BlockKind::kIndex, birth_, writer_.table_offset());
+  above.block = SealBlock(block, identity_, BlockKind::kIndex, birth_,
+                          writer_.Place(block.size() + kBlockTrailerBytes));
   writer_.Append(block);
   written_bytes_ += block.size();
   for (const IndexEntry& entry : partition) {

@@ -27,7 +27,27 @@ SegmentBuilder::SegmentBuilder(const StoreUuid& store_uuid, TableId table, Gener
       writer_(writer),
       options_(options),
       identity_(store_uuid, table),
-      index_(identity_, generation, writer) {
+      index_(identity_, generation, writer),
+      block_target_(options.block_bytes) {
+}
+
+void SegmentBuilder::CutEvenly(uint64_t bytes) {
+  stretch_bytes_ = bytes;
+}
+
+void SegmentBuilder::BeginBlock() {
+  const uint64_t full = options_.block_bytes;
+  const uint64_t blocks = std::max<uint64_t>((stretch_bytes_ + full / 2) / full, 1);
+  block_target_ = stretch_bytes_ == 0 ? full : CeilDiv(stretch_bytes_, blocks);
+  const uint64_t wanted = block_target_ + block_target_ / 32 + kBlockTrailerBytes;
+  // A smaller one leaves half a block at least for the next.
+  const uint64_t rest = full / 2;
+  const uint64_t least = full * 6 / 10;
+  const bool may_be_small = stretch_bytes_ >= least + rest;
+  block_room_ = writer_.ChooseRoom(wanted, may_be_small ? least : wanted);
+  if (block_room_ < wanted) {
+    block_room_ = std::min(block_room_, stretch_bytes_ - rest);
+  }
 }
 
 void SegmentBuilder::Add(std::string_view internal_key, std::string_view value) {
@@ -40,11 +60,15 @@ void SegmentBuilder::Add(std::string_view internal_key, std::string_view value) 
     // Cuts where the block's size comes nearest to the target; a user key never spans two blocks.
     const size_t without = block_.EstimatedBytes();
     const size_t with = without + BlockBuilder::EntryBytesMax(internal_key, value);
-    if (without >= options_.block_bytes ||
-        (with > options_.block_bytes && with - options_.block_bytes > options_.block_bytes - without)) {
+    if (without >= block_target_ || with + kBlockTrailerBytes > block_room_ ||
+        (with > block_target_ && with - block_target_ > block_target_ - without)) {
       FinishBlock();
     }
   }
+  if (block_.empty()) {
+    BeginBlock();
+  }
+  stretch_bytes_ -= std::min(stretch_bytes_, internal_key.size() + value.size());
   if (block_.empty()) {
     block_smallest_ = user_key;
   }
@@ -55,6 +79,8 @@ void SegmentBuilder::Add(std::string_view internal_key, std::string_view value) 
   const SequenceNumber sequence = SequenceOf(internal_key);
   if (descriptor_.entries == 0) {
     descriptor_.smallest = internal_key;
+  }
+  if (descriptor_.entries == 0 && !before_) {
     descriptor_.smallest_sequence = sequence;
     descriptor_.largest_sequence = sequence;
   }
@@ -65,11 +91,42 @@ void SegmentBuilder::Add(std::string_view internal_key, std::string_view value) 
   last_key_ = internal_key;
 }
 
+void SegmentBuilder::MendSegment(const SegmentDescriptor& before) {
+  before_ = before;
+  descriptor_.smallest_sequence = before.smallest_sequence;
+  descriptor_.largest_sequence = before.largest_sequence;
+}
+
+void SegmentBuilder::Keep(IndexEntry entry) {
+  Check(before_.has_value(), "a block can only be kept of a segment that is mended");
+  Check(last_key_.empty() || UserKeyOf(last_key_) < entry.smallest, "a kept block is out of order");
+  if (!block_.empty()) {
+    FinishBlock();
+  }
+  // The index knows user keys only: what is not an end of the segment before is bounded.
+  if (descriptor_.entries == 0) {
+    descriptor_.smallest = before_->smallest_user_key() == entry.smallest
+                               ? before_->smallest
+                               : SeekKey(entry.smallest, kSequenceNumberMax);
+  }
+  last_key_.clear();
+  if (before_->largest_user_key() == entry.largest) {
+    last_key_ = before_->largest;
+  } else {
+    AppendInternalKey(last_key_, entry.largest, SequenceNumber(0), RecordKind::kTombstone);
+  }
+  descriptor_.entries += entry.entries;
+  ++descriptor_.data_blocks;
+  descriptor_.data_bytes += entry.block.bytes;
+  index_.Add(std::move(entry));
+}
+
 void SegmentBuilder::FinishBlock() {
   IndexEntry entry;
   entry.entries = block_.entries();
   std::string& block = block_.Finish();
-  entry.block = SealBlock(block, identity_, BlockKind::kData, generation_, writer_.table_offset());
+  const uint64_t place = writer_.Place(block.size() + kBlockTrailerBytes);
+  entry.block = SealBlock(block, identity_, BlockKind::kData, generation_, place);
   writer_.Append(block);
   entry.smallest = std::move(block_smallest_);
   entry.largest = UserKeyOf(last_key_);
@@ -83,8 +140,7 @@ uint64_t SegmentBuilder::EstimatedBytes() const {
   if (descriptor_.entries == 0) {
     return 0;
   }
-  const uint64_t filter =
-      FilterBuilder::BytesFor(filter_.keys(), options_.bits_per_key, options_.filter_reserve);
+  const uint64_t filter = FilterBuilder::BytesFor(filter_.keys(), options_.bits_per_key, FilterReserve());
   return writer_.table_offset() + block_.EstimatedBytes() + IndexShareBytes(last_key_) +
          index_.pending_bytes() + filter + sizeof(FooterHead);
 }
@@ -93,29 +149,69 @@ bool SegmentBuilder::CanCutBefore(std::string_view user_key) const {
   return last_key_.empty() || UserKeyOf(last_key_) != user_key;
 }
 
+double SegmentBuilder::FilterReserve() const {
+  if (options_.filter_share_max == 0 || options_.filter_reserve == 0 || filter_.keys() == 0) {
+    return options_.filter_reserve;
+  }
+  const double without = static_cast<double>(filter_.keys()) * options_.bits_per_key / 8;
+  const double allowed = options_.filter_share_max * static_cast<double>(descriptor_.data_bytes);
+  return std::clamp(allowed / without - 1, 0.0, options_.filter_reserve);
+}
+
 SegmentDescriptor SegmentBuilder::Finish() {
   Check(descriptor_.entries > 0, "a segment without entries");
   if (!block_.empty()) {
     FinishBlock();
   }
-  descriptor_.largest = last_key_;
   descriptor_.live_bytes = descriptor_.data_bytes;
-  FilterBuilder::Image filter = filter_.Build(options_.bits_per_key, options_.filter_reserve);
+  FilterBuilder::Image filter = filter_.Build(options_.bits_per_key, FilterReserve());
   descriptor_.filter = filter.descriptor;
   std::vector<BlockHandle> pages;
   pages.reserve(filter.pages.size());
   for (std::string& page : filter.pages) {
-    pages.push_back(SealBlock(page, identity_, BlockKind::kFilter, generation_, writer_.table_offset()));
-    writer_.Append(page);
+    pages.push_back(WritePage(page));
     descriptor_.meta_bytes += page.size();
   }
+  return WriteIndexAndFooter(filter.geometry, pages);
+}
+
+SegmentDescriptor SegmentBuilder::FinishMended(MendedFilter filter, uint64_t kept_tombstones) {
+  Check(before_.has_value() && descriptor_.entries > 0,
+        "what was not mended, or is empty, has no mended filter");
+  if (!block_.empty()) {
+    FinishBlock();
+  }
+  descriptor_.live_bytes = descriptor_.data_bytes;
+  descriptor_.tombstones += kept_tombstones;
+  descriptor_.filter = before_->filter;
+  descriptor_.filter.insertions += filter.insertions;
+  for (auto& [page, bytes] : filter.changed) {
+    filter.pages[page] = WritePage(bytes);
+  }
+  for (const BlockHandle& page : filter.pages) {
+    descriptor_.meta_bytes += page.bytes;
+  }
+  return WriteIndexAndFooter(filter.geometry, filter.pages);
+}
+
+BlockHandle SegmentBuilder::WritePage(std::string& page) {
+  const uint64_t place = writer_.Place(page.size() + kBlockTrailerBytes);
+  const BlockHandle handle = SealBlock(page, identity_, BlockKind::kFilter, generation_, place);
+  writer_.Append(page);
+  return handle;
+}
+
+SegmentDescriptor SegmentBuilder::WriteIndexAndFooter(const FilterGeometry& geometry,
+                                                      const std::vector<BlockHandle>& pages) {
+  descriptor_.largest = last_key_;
   const IndexBuilder::Root root = index_.Finish();
   descriptor_.meta_bytes += index_.written_bytes();
   writer_.PadToSector();
   std::string footer;
-  AppendFooter(footer, store_uuid_, table_, generation_, ordinal_, descriptor_, filter.geometry, pages,
-               root.payload, root.levels);
-  descriptor_.footer = SealBlock(footer, identity_, BlockKind::kFooter, generation_, writer_.table_offset());
+  AppendFooter(footer, store_uuid_, table_, generation_, ordinal_, descriptor_, geometry, pages, root.payload,
+               root.levels);
+  const uint64_t place = writer_.Place(footer.size() + kBlockTrailerBytes);
+  descriptor_.footer = SealBlock(footer, identity_, BlockKind::kFooter, generation_, place);
   writer_.Append(footer);
   descriptor_.meta_bytes += footer.size();
   return std::move(descriptor_);

@@ -4,11 +4,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "engine/table/block_builder.h"
 #include "engine/table/filter.h"
+#include "engine/table/filter_mender.h"
 #include "engine/table/index_builder.h"
 #include "engine/table/table_environment.h"
 #include "engine/table/table_view.h"
@@ -23,6 +26,8 @@ struct SegmentOptions {
   double bits_per_key = 10;
   // The filter's room for keys that later merges insert, as a share of the entries.
   double filter_reserve = 0;
+  // A reserve makes the filter at most this share of the data. 0: any.
+  double filter_share_max = 0;
 };
 
 class SegmentBuilder {
@@ -33,6 +38,10 @@ class SegmentBuilder {
 
   // Internal keys ascend strictly (checked), blocks that are kept included.
   void Add(std::string_view internal_key, std::string_view value);
+  // About so many bytes are added before the next Keep or CutEvenly: they are cut into blocks of one size,
+  // none much smaller or larger than the target, but that they may be smaller to fit into holes. Without it
+  // the last block is what is left.
+  void CutEvenly(uint64_t bytes);
   uint64_t EstimatedBytes() const;
   bool CanCutBefore(std::string_view user_key) const;
   uint64_t entries() const { return descriptor_.entries; }
@@ -40,8 +49,23 @@ class SegmentBuilder {
   // Writes what is open, the filter, the index and the footer. Precondition: entries() > 0.
   SegmentDescriptor Finish();
 
+  // Before anything else, to make the next generation of a segment whose clean blocks stay where they are.
+  void MendSegment(const SegmentDescriptor& before);
+  // A data block of the segment before, whose keys come behind all that were added so far.
+  void Keep(IndexEntry entry);
+  // Of the user keys that were added: what the mended filter must hold besides.
+  const std::vector<uint64_t>& hashes() const { return filter_.hashes(); }
+  // As Finish, with the old filter: its changed pages are written, the others stay. `kept_tombstones` are in
+  // the blocks that were kept: the index does not count them.
+  SegmentDescriptor FinishMended(MendedFilter filter, uint64_t kept_tombstones);
+
  private:
+  void BeginBlock();
   void FinishBlock();
+  double FilterReserve() const;
+  BlockHandle WritePage(std::string& page);
+  SegmentDescriptor WriteIndexAndFooter(const FilterGeometry& geometry,
+                                        const std::vector<BlockHandle>& pages);
 
   StoreUuid store_uuid_;
   TableId table_;
@@ -53,9 +77,16 @@ class SegmentBuilder {
   BlockBuilder block_;
   IndexBuilder index_;
   FilterBuilder filter_;
+  // Of the open block: the size to come near to, and the room where it is to go.
+  uint64_t block_target_;
+  uint64_t block_room_ = UINT64_MAX;
+  // Of what CutEvenly announced, what has not been added; 0: nothing was announced.
+  uint64_t stretch_bytes_ = 0;
   std::string block_smallest_;  // user key
   std::string last_key_;        // internal key
   SegmentDescriptor descriptor_;
+  // Of the segment that is mended.
+  std::optional<SegmentDescriptor> before_;
 };
 
 }  // namespace varve

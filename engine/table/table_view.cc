@@ -53,6 +53,17 @@ uint64_t TableView::allocated_bytes() const {
   return sum;
 }
 
+uint64_t TableView::extents_end() const {
+  return extents.empty() ? 0 : extents.back().table_offset + extents.back().extent.bytes();
+}
+
+uint64_t TableView::held_bytes() const {
+  const uint64_t end = extents_end();
+  const uint64_t unused = end > used_bytes ? end - used_bytes : 0;
+  const uint64_t allocated = allocated_bytes();
+  return allocated > unused ? allocated - unused : 0;
+}
+
 SequenceNumber TableView::smallest_sequence() const {
   SequenceNumber smallest_of_all = kSequenceNumberMax;
   for (const SegmentDescriptor& segment : segments) {

@@ -88,7 +88,7 @@ struct TableView {
   // 1 to kSegmentsMax, newest last.
   std::vector<SegmentDescriptor> segments;
   // Where the next append starts: a multiple of the sector size. Also the table's bytes in use:
-  // used_bytes = live + dead + meta (invariant 6), where padding counts as dead.
+  // used_bytes = live + dead + meta + what was given back (invariant 6), where padding counts as dead.
   uint64_t used_bytes = 0;
   // User keys.
   std::string smallest;
@@ -101,7 +101,17 @@ struct TableView {
   // The estimate that level scores count (see SegmentDescriptor::live_bytes).
   uint64_t live_bytes() const;
   uint64_t meta_bytes() const;
-  uint64_t dead_bytes() const { return used_bytes - data_bytes() - meta_bytes(); }
+  // Of the bytes in use, those that its extents hold: all, unless it has given units back.
+  uint64_t held_bytes() const;
+  uint64_t dead_bytes() const { return held_bytes() - data_bytes() - meta_bytes(); }
+  // What is neither live nor of the newest indexes, filters and footers.
+  uint64_t wasted_bytes() const {
+    const uint64_t useful = live_bytes() + meta_bytes();
+    const uint64_t held = held_bytes();
+    return held > useful ? held - useful : 0;
+  }
+  // The table offset behind its last extent.
+  uint64_t extents_end() const;
   // What its extents hold of the device.
   uint64_t allocated_bytes() const;
   SequenceNumber smallest_sequence() const;

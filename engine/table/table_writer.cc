@@ -23,7 +23,8 @@ uint64_t CoveredEnd(const std::vector<TableExtent>& extents) {
 }  // namespace
 
 TableWriter::TableWriter(BlockDevice& device, ExtentSource& source, IoPurpose purpose,
-                         std::vector<TableExtent> extents, uint64_t used_bytes, uint64_t expected_bytes)
+                         std::vector<TableExtent> extents, uint64_t used_bytes, uint64_t expected_bytes,
+                         std::vector<TableRange> holes)
     : device_(device),
       source_(source),
       purpose_(purpose),
@@ -32,6 +33,7 @@ TableWriter::TableWriter(BlockDevice& device, ExtentSource& source, IoPurpose pu
       covered_end_(CoveredEnd(extents_)),
       expected_end_(used_bytes + expected_bytes),
       table_offset_(RoundUp(used_bytes, device.sector_bytes())),
+      holes_(std::move(holes)),
       flight_(std::make_shared<Flight>()) {
   Check(used_bytes <= covered_end_, "a table uses more than its extents hold");
 }
@@ -40,10 +42,61 @@ TableWriter::~TableWriter() {
   Check(flight_->writes == 0, "a table writer was destroyed while it writes");
 }
 
+uint64_t TableWriter::ChooseRoom(uint64_t wanted, uint64_t least) {
+  const uint64_t enough = std::min(wanted, least);
+  if (!in_hole_ || hole_end_ - table_offset_ < enough) {
+    // The first that has it: neighbours in key order stay neighbours as far as may be.
+    const auto hole = std::find_if(holes_.begin(), holes_.end(),
+                                   [&](const TableRange& candidate) { return enough <= candidate.bytes(); });
+    if (hole != holes_.end()) {
+      const TableRange taken = *hole;
+      holes_.erase(hole);
+      MoveTo(&taken);
+    } else if (in_hole_) {
+      MoveTo(nullptr);
+    }
+  }
+  return in_hole_ ? hole_end_ - table_offset_ : UINT64_MAX;
+}
+
+uint64_t TableWriter::Place(uint64_t bytes) {
+  const bool fits_here = !in_hole_ ? holes_.empty() : bytes <= hole_end_ - table_offset_;
+  if (!fits_here) {
+    ChooseRoom(bytes, bytes);
+  }
+  if (!placed_.empty() && placed_.back().end == table_offset_) {
+    placed_.back().end += bytes;
+  } else {
+    placed_.push_back({table_offset_, table_offset_ + bytes});
+  }
+  return table_offset_;
+}
+
+void TableWriter::MoveTo(const TableRange* hole) {
+  PadToSector();
+  if (open_.filled > 0) {
+    SealBatch();
+  }
+  if (!in_hole_) {
+    tail_ = table_offset_;
+  } else if (table_offset_ < hole_end_) {
+    // What is left may still take a smaller block.
+    const TableRange rest{table_offset_, hole_end_};
+    holes_.insert(
+        std::lower_bound(holes_.begin(), holes_.end(), rest,
+                         [](const TableRange& a, const TableRange& b) { return a.begin < b.begin; }),
+        rest);
+  }
+  in_hole_ = hole != nullptr;
+  table_offset_ = in_hole_ ? hole->begin : tail_;
+  hole_end_ = in_hole_ ? hole->end : 0;
+}
+
 void TableWriter::Append(std::string_view bytes) {
   while (!bytes.empty()) {
     if (open_.buffer.empty()) {
-      open_ = Batch{AlignedBuffer(kBatchBytes), table_offset_, 0};
+      const uint64_t room = in_hole_ ? hole_end_ - table_offset_ : kBatchBytes;
+      open_ = Batch{AlignedBuffer(std::min<uint64_t>(room, kBatchBytes)), table_offset_, 0};
     }
     const size_t count = std::min(bytes.size(), open_.buffer.size() - open_.filled);
     open_.buffer.CopyIn(open_.filled, bytes.substr(0, count));
@@ -66,6 +119,7 @@ void TableWriter::PadToSector() {
 
 void TableWriter::SealBatch() {
   Batch batch = std::exchange(open_, Batch{});
+  written_bytes_ += batch.filled;
   if (status_.ok()) {
     sealed_.push_back(std::move(batch));
   }
@@ -104,7 +158,7 @@ Task<Status> TableWriter::Finish() {
   if (status_.ok()) {
     status_ = flight_->status;
   }
-  GiveBackBeyond(status_.ok() ? table_offset_ : 0);
+  GiveBackBeyond(status_.ok() ? used_bytes() : 0);
   co_return status_;
 }
 
@@ -122,6 +176,9 @@ Status TableWriter::Cover(uint64_t end) {
     const uint64_t goal =
         std::max(end, expected_end_ > covered_end_ ? expected_end_ : end + kFurtherTakeBytes);
     Result<std::vector<Extent>> taken = source_.Take(goal - covered_end_);
+    if (taken.Is(ErrorCode::kNoSpace) && goal > end) {
+      taken = source_.Take(end - covered_end_);
+    }
     if (!taken.ok()) {
       return taken.error();
     }

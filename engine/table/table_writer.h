@@ -1,6 +1,6 @@
 // TableWriter: the byte stream at the end of a table. It takes extents as the stream grows, gathers bytes
 // into large aligned writes, keeps several of them in flight, and pads only the end of the stream to a
-// sector.
+// sector. Where it is given holes (table_holes.h), blocks go there first, as far as they fit.
 //
 // Used by one coroutine on one executor. Unless Finish has ended, Abandon must be awaited before destruction.
 #pragma once
@@ -15,6 +15,7 @@
 #include "engine/device/block_device.h"
 #include "engine/ring/async_event.h"
 #include "engine/table/extent_source.h"
+#include "engine/table/table_holes.h"
 #include "engine/table/table_view.h"
 
 namespace varve {
@@ -22,15 +23,23 @@ namespace varve {
 class TableWriter {
  public:
   // Continues after `used_bytes` of a table that has `extents` (none for a new table): what they hold beyond
-  // used_bytes is filled first. `expected_bytes`: how much space to take at once at first.
+  // used_bytes is filled first. `expected_bytes`: how much space to take at once at first. Precondition of
+  // `holes`: in order, and nobody reads what lies there.
   TableWriter(BlockDevice& device, ExtentSource& source, IoPurpose purpose, std::vector<TableExtent> extents,
-              uint64_t used_bytes, uint64_t expected_bytes);
+              uint64_t used_bytes, uint64_t expected_bytes, std::vector<TableRange> holes = {});
   ~TableWriter();
   TableWriter(const TableWriter&) = delete;
   TableWriter& operator=(const TableWriter&) = delete;
 
-  // Where the next byte goes.
+  // Where the next byte goes, unless Place says otherwise.
   uint64_t table_offset() const { return table_offset_; }
+  // Before a block is begun that is to take `wanted` bytes, or fewer where `least` says how few would do:
+  // chooses its place, a hole where one has the room, and returns the room there. UINT64_MAX at the end of
+  // the table.
+  uint64_t ChooseRoom(uint64_t wanted, uint64_t least);
+  // Before each block: where its `bytes` go in one piece. There, if ChooseRoom found the room; else
+  // elsewhere.
+  uint64_t Place(uint64_t bytes);
   void Append(std::string_view bytes);
   // Zeroes up to a sector boundary: where a footer starts.
   void PadToSector();
@@ -43,7 +52,11 @@ class TableWriter {
 
   // After Finish: all extents of the table, the old ones included, and where the stream ended.
   const std::vector<TableExtent>& extents() const { return extents_; }
-  uint64_t used_bytes() const { return table_offset_; }
+  uint64_t used_bytes() const { return in_hole_ ? tail_ : table_offset_; }
+  // Where the blocks went that Place was asked about.
+  const std::vector<TableRange>& placed() const { return placed_; }
+  // What was written, padding included.
+  uint64_t written_bytes() const { return written_bytes_; }
 
  private:
   // A piece of the stream that is written at once.
@@ -60,6 +73,8 @@ class TableWriter {
   };
 
   void SealBatch();
+  // Ends what is written where the stream stands, and goes on elsewhere.
+  void MoveTo(const TableRange* hole);
   // Makes the extents reach table offset `end`.
   Status Cover(uint64_t end);
   // Frees what new extents hold beyond table offset `from`.
@@ -77,6 +92,13 @@ class TableWriter {
   uint64_t covered_end_;
   const uint64_t expected_end_;
   uint64_t table_offset_;
+  std::vector<TableRange> holes_;
+  // While the stream runs in a hole: where that ends, and where the end of the table is.
+  bool in_hole_ = false;
+  uint64_t hole_end_ = 0;
+  uint64_t tail_ = 0;
+  std::vector<TableRange> placed_;
+  uint64_t written_bytes_ = 0;
   Batch open_;
   std::vector<Batch> sealed_;
   std::shared_ptr<Flight> flight_;

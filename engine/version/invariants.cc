@@ -108,9 +108,9 @@ class VersionChecker {
     }
     Require(smallest == view.smallest && largest == view.largest,
             name + " has another range than its segments");
-    Require(
-        view.data_bytes() + view.meta_bytes() <= view.used_bytes && view.used_bytes <= view.allocated_bytes(),
-        name + " counts bytes that it does not have");
+    Require(view.data_bytes() + view.meta_bytes() <= view.held_bytes() &&
+                view.held_bytes() <= view.used_bytes && view.used_bytes <= view.extents_end(),
+            name + " counts bytes that it does not have");
   }
 
   void CheckWalSegments() {
