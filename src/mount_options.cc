@@ -130,25 +130,12 @@ class Parser {
     return OkStatus();
   }
 
-  // Separated by ':' or '+' since ',' separates options (a quoted comma works too).
   Status TakeTechniques(const std::string& value) {
-    Techniques chosen;
-    size_t from = 0;
-    while (from <= value.size() && value != "none") {
-      const size_t to = std::min(value.find_first_of(":+,", from), value.size());
-      const std::string_view name = std::string_view(value).substr(from, to - from);
-      const auto* const found =
-          std::find_if(kTechniqueNames.begin(), kTechniqueNames.end(),
-                       [name](const TechniqueName& technique) { return technique.name == name; });
-      if (found == kTechniqueNames.end()) {
-        return InvalidArgument(
-            fmt::format("techniques={}: \"{}\" is none of block:append:sstlog:buffer:delete:monkey, nor none",
-                        value, name));
-      }
-      chosen.*(found->flag) = true;
-      from = to + 1;
+    const Result<Techniques> chosen = ParseTechniques(value);
+    if (!chosen.ok()) {
+      return chosen.error();
     }
-    options_.store.techniques = chosen;
+    options_.store.techniques = *chosen;
     return OkStatus();
   }
 

@@ -33,12 +33,11 @@ Task<Result<JobOutput>> RunFlush(JobEnvironment environment, FlushInput input) {
     co_return tables.error();
   }
   for (TableView& table : *tables) {
-    made.statistics.written_bytes += table.used_bytes;
-    made.statistics.tables_out += 1;
     made.edit.last_sequence = table.largest_sequence();
-    made.edit.AddTable({0, Part::kLevel0}, std::move(table));
+    made.AddTable({0, Part::kLevel0}, std::move(table));
   }
-  co_return made;
+  Result<JobOutput> durable = co_await MadeDurable(environment, IoPurpose::kFlush, std::move(made));
+  co_return durable;
 }
 
 }  // namespace varve

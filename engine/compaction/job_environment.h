@@ -1,13 +1,17 @@
 // What every job is given, and what it hands back.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
 #include <string_view>
+#include <vector>
 
 #include "engine/base/result.h"
+#include "engine/compaction/merge_choice.h"
 #include "engine/device/block_device.h"
+#include "engine/ring/task.h"
 #include "engine/table/segment_builder.h"
 #include "engine/table/table_environment.h"
 #include "engine/version/version.h"
@@ -39,6 +43,8 @@ class TableShape {
  public:
   virtual ~TableShape() = default;
   virtual SegmentOptions OptionsOf(uint32_t level) const = 0;
+  // How merges into the level may treat its tables. `last`: nothing lies below it.
+  virtual MergeLimits LimitsOf(uint32_t level, bool last) const = 0;
 };
 
 struct JobEnvironment {
@@ -47,6 +53,9 @@ struct JobEnvironment {
   const TableShape& shape;
   // Never handed out before; any thread.
   std::function<TableId()> new_table_id;
+  // Whether the newest generation of a table is its only one: no reader holds an older one. May be empty:
+  // never.
+  std::function<bool(TableId)> has_one_generation = {};
   // Both may be nullptr.
   MergeObserver* observer = nullptr;
   JobPacer* pacer = nullptr;
@@ -61,14 +70,27 @@ struct JobStatistics {
   uint64_t entries_out = 0;
   uint64_t tables_in = 0;
   uint64_t tables_out = 0;
+  // Child tables by what was made of them (ChildMerge).
+  std::array<uint64_t, kChildMerges> children_by{};
+
+  void Add(const JobStatistics& other);
 };
 
 // What a job did. Its tables are durable; nobody knows of them before `edit` is installed. If it never is,
-// DiscardOutput gives their space back.
+// DiscardOutput gives back the space that they took.
 struct JobOutput {
   VersionEdit edit;
   JobStatistics statistics;
+  // Beside what a next generation of a table has from the one before.
+  std::vector<Extent> taken;
+
+  // A table of its own.
+  void AddTable(Place place, TableView view);
 };
+
+// Makes what a job has written durable, once for all of its tables, before anybody hears of them. Where that
+// fails, `made` is discarded.
+Task<Result<JobOutput>> MadeDurable(const JobEnvironment& environment, IoPurpose purpose, JobOutput made);
 
 void DiscardOutput(const JobEnvironment& environment, const JobOutput& output);
 

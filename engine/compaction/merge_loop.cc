@@ -4,12 +4,7 @@
 
 namespace varve {
 
-namespace {
-
-// About a tenth of a millisecond of merging: what a foreground request on the same executor waits at most.
-constexpr uint64_t kSliceBytes = 64 * kKiB;
-
-Task<Status> EndSlice(const JobEnvironment& environment, uint64_t bytes) {
+Task<Status> EndMergeSlice(const JobEnvironment& environment, uint64_t bytes) {
   if (environment.cancelled != nullptr && environment.cancelled->load(std::memory_order_relaxed)) {
     co_return Cancelled("the job was told to stop");
   }
@@ -22,10 +17,8 @@ Task<Status> EndSlice(const JobEnvironment& environment, uint64_t bytes) {
   co_return OkStatus();
 }
 
-}  // namespace
-
 Task<Status> MergeRecords(const JobEnvironment& environment, InternalIterator& records, MergeRules& rules,
-                          MergeObserver* observer, TableOutput& output, JobStatistics& statistics) {
+                          MergeObserver* observer, RecordSink& output, JobStatistics& statistics) {
   uint64_t slice_bytes = 0;
   Step step = records.SeekToFirst();
   while (true) {
@@ -60,8 +53,8 @@ Task<Status> MergeRecords(const JobEnvironment& environment, InternalIterator& r
         co_return status;
       }
     }
-    if (slice_bytes >= kSliceBytes) {
-      Status status = co_await EndSlice(environment, slice_bytes);
+    if (slice_bytes >= kMergeSliceBytes) {
+      Status status = co_await EndMergeSlice(environment, slice_bytes);
       if (!status.ok()) {
         co_return status;
       }

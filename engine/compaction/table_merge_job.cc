@@ -116,6 +116,11 @@ uint64_t SpaceNeededBy(const CompactionPlan& plan, const TableShape& shape) {
     grandparent_bytes += grandparent->valid_bytes();
   }
   space.further_cuts = grandparent_bytes / std::max<uint64_t>(plan.grandparent_bytes_max, 1);
+  const MergeLimits limits = shape.LimitsOf(plan.output_level, false);
+  if (limits.block || limits.append) {
+    // Each child is merged by itself, and ends in a table of its own.
+    space.further_cuts += plan.children.size();
+  }
   return OutputSpaceMax(space);
 }
 
@@ -156,11 +161,10 @@ Task<Result<JobOutput>> RunTableMerge(JobEnvironment environment, CompactionPlan
     co_return tables.error();
   }
   for (TableView& table : *tables) {
-    made.statistics.written_bytes += table.used_bytes;
-    made.statistics.tables_out += 1;
-    made.edit.AddTable({plan.output_level, Part::kTree}, std::move(table));
+    made.AddTable({plan.output_level, Part::kTree}, std::move(table));
   }
-  co_return made;
+  Result<JobOutput> durable = co_await MadeDurable(environment, IoPurpose::kCompaction, std::move(made));
+  co_return durable;
 }
 
 VersionEdit TrivialMoveEdit(const CompactionPlan& plan) {

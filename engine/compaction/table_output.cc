@@ -52,7 +52,9 @@ void TableOutput::Add(std::string_view internal_key, std::string_view value) {
     options.segment = environment_.shape.OptionsOf(options_.level);
     options.purpose = options_.purpose;
     if (options_.table_bytes > 0) {
-      options.expected_bytes = options_.table_bytes;
+      options.expected_bytes = options_.expected_bytes == 0
+                                   ? options_.table_bytes
+                                   : std::min(options_.table_bytes, options_.expected_bytes);
     }
     builder_ = std::make_unique<TableBuilder>(environment_.table, source_, options);
     boundaries_ = 0;
@@ -75,10 +77,6 @@ Task<Result<std::vector<TableView>>> TableOutput::Finish() {
   Status status;
   if (builder_ != nullptr) {
     status = co_await Cut();
-  }
-  if (status.ok() && !finished_.empty()) {
-    // Once for all tables: they are durable before anybody hears of them.
-    status = co_await environment_.table.device.Flush(options_.purpose);
   }
   if (!status.ok()) {
     co_await Abandon();

@@ -9,6 +9,7 @@
 #include "engine/base/result.h"
 #include "engine/compaction/job_environment.h"
 #include "engine/compaction/output_space.h"
+#include "engine/compaction/record_sink.h"
 #include "engine/ring/task.h"
 #include "engine/space/extent_allocator.h"
 #include "engine/table/table_builder.h"
@@ -16,6 +17,8 @@
 namespace varve {
 
 struct TableOutputOptions {
+  // Of all tables together, to take space by; 0: not known.
+  uint64_t expected_bytes = 0;
   uint32_t level = 0;
   IoPurpose purpose = IoPurpose::kCompaction;
   // 0: one table, however large.
@@ -26,20 +29,20 @@ struct TableOutputOptions {
 };
 
 // Used by one coroutine. Ends with Finish or Abandon, whatever failed before.
-class TableOutput {
+class TableOutput final : public RecordSink {
  public:
   // All must outlive it.
   TableOutput(const JobEnvironment& environment, SpaceReservation& reservation, TableOutputOptions options);
 
-  // For each record in internal-key order: CutBefore where NeedsCut says so, then Add, then Drain where
-  // WantsDrain says so. After an error: Abandon.
-  bool NeedsCut(std::string_view user_key);
-  Task<Status> Cut();
-  void Add(std::string_view internal_key, std::string_view value);
-  bool WantsDrain() const { return builder_ != nullptr && builder_->WantsDrain(); }
-  Task<Status> Drain() { return builder_->Drain(); }
+  // After an error: Abandon.
+  bool NeedsCut(std::string_view user_key) override;
+  Task<Status> Cut() override;
+  void Add(std::string_view internal_key, std::string_view value) override;
+  bool WantsDrain() const override { return builder_ != nullptr && builder_->WantsDrain(); }
+  Task<Status> Drain() override { return builder_->Drain(); }
 
-  // Ends the last table and makes all of them durable. In key order; none where nothing was added.
+  // Ends the last table. In key order; none where nothing was added. Nothing is durable before the job has
+  // flushed the device.
   Task<Result<std::vector<TableView>>> Finish();
   // Gives all space back.
   Task<void> Abandon();

@@ -145,7 +145,7 @@ class Checker final : private TableVerifierObserver {
     store.manifest.version.ForEachTable([&](const LiveTable& table) {
       if (seen.emplace(table.id().value, table.generation().value).second) {
         tables.push_back(&table);
-        total_bytes += table.view().used_bytes;
+        total_bytes += table.view().held_bytes();
       }
     });
     BlockCache cache(kCacheBytes);
@@ -158,7 +158,7 @@ class Checker final : private TableVerifierObserver {
       }
       ++summary_.tables;
       summary_.entries += table->entries();
-      summary_.table_bytes += table->view().used_bytes;
+      summary_.table_bytes += table->view().held_bytes();
       observer_.OnProgress(summary_.table_bytes, total_bytes);
     }
     // A block that cannot be read hides the order of what it holds.

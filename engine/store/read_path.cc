@@ -86,6 +86,7 @@ std::optional<Store::Lookup> PointRead::SearchTables() {
         answer.emplace(std::optional<PinnedValue>());
         break;
       }
+      table->CountGet();
       walk_.emplace(*tables_, table->view());
     }
     if (!walk_->Run(query_)) {

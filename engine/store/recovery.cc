@@ -47,7 +47,8 @@ Task<Status> StoreImpl::OpenParts() {
   if (!layout.ok()) {
     co_return layout.error();
   }
-  shape_ = ShapeOf(*layout, options_, superblock->parameters.data_block_bytes);
+  shape_ =
+      ShapeOf(*layout, options_, superblock->parameters.data_block_bytes, environment_.device.sector_bytes());
   allocator_ =
       std::make_unique<ExtentAllocator>(*layout, shape_.internal_share_bytes, shape_.merge_share_bytes);
   tables_.emplace(TableEnvironment{environment_.device, cache_, superblock->uuid});
@@ -232,7 +233,9 @@ JobEnvironment StoreImpl::MakeJobEnvironment() {
   return {.table = *tables_,
           .allocator = *allocator_,
           .shape = shape_,
-          .new_table_id = [versions = versions_.get()] { return versions->NewTableId(); }};
+          .new_table_id = [versions = versions_.get()] { return versions->NewTableId(); },
+          .has_one_generation = [versions =
+                                     versions_.get()](TableId id) { return versions->HasOneGeneration(id); }};
 }
 
 }  // namespace varve

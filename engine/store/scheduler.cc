@@ -115,6 +115,7 @@ void Scheduler::StartDueLocked() {
   SwitchForLogLocked();
   StartFlushLocked();
   StartCompactionsLocked();
+  StartForReadersLocked();
   const SpaceNumbers space = environment_.allocator.numbers();
   const bool is_short = space.user_available_bytes < space.total_bytes / kShortShare;
   if (space.released_bytes != 0 &&
@@ -175,6 +176,29 @@ void Scheduler::StartCompactionsLocked() {
       space_wanted_ = true;
       return;
     }
+    StartCompactionLocked(std::move(*plan));
+  }
+}
+
+// After what is due: it makes reads cheaper, and nothing waits for it.
+void Scheduler::StartForReadersLocked() {
+  const size_t jobs_max = kCompactionsPerExecutor * environment_.executors.size();
+  while (compactions_ < jobs_max && !compaction_lacks_space_ && !space_wanted_ &&
+         readers_have_paid_.exchange(false)) {
+    const std::shared_ptr<const Version> version = environment_.versions.current();
+    readers_wait_ = false;
+    std::optional<CompactionPlan> plan =
+        PickForReaders(*version, environment_.shape.tree, picker_, readers_wait_);
+    if (!plan) {
+      return;
+    }
+    // It gives no space back while readers hold what it replaces: the shares stay with what has to be done.
+    if (SpaceNeededBy(*plan, environment_.jobs.shape) >
+        environment_.allocator.numbers().user_available_bytes) {
+      readers_wait_ = true;
+      return;
+    }
+    readers_have_paid_.store(true);
     StartCompactionLocked(std::move(*plan));
   }
 }

@@ -85,6 +85,11 @@ class Scheduler {
       ForgetExhaustion();
     }
   }
+  // A table of several segments is worth being written as one. Any thread.
+  void OnReadersHavePaid() {
+    readers_have_paid_.store(true);
+    wake_.Set();
+  }
   // A flush found too little space, and nothing more can be done for space.
   bool flush_is_stuck() const {
     const std::lock_guard lock(mutex_);
@@ -113,6 +118,7 @@ class Scheduler {
   void StartFlushLocked();
   void StartCompactionsLocked();
   void StartCompactionLocked(CompactionPlan plan);
+  void StartForReadersLocked();
   void WorkForSpaceLocked();
   void StartReclaimLocked();
   bool IdleLocked() const;
@@ -145,6 +151,10 @@ class Scheduler {
   AsyncEvent unsynced_;
   WaitList progress_;
   std::atomic<bool> space_exhausted_{false};
+  std::atomic<bool> readers_have_paid_{false};
+  // Under mutex_: a table that readers have paid for could not be merged yet; the end of a job is the time to
+  // try again.
+  bool readers_wait_ = false;
 
   // On home_ only.
   InterruptibleSleep commit_sleep_;

@@ -4,10 +4,12 @@
 #include <utility>
 
 #include "engine/compaction/flush_job.h"
+#include "engine/compaction/merge_job.h"
 #include "engine/compaction/table_merge_job.h"
 #include "engine/ring/when_all.h"
 #include "engine/store/memtable_iterator.h"
 #include "engine/store/scheduler.h"
+#include "engine/store/space_picker.h"
 
 namespace varve {
 
@@ -136,12 +138,14 @@ Task<Status> Scheduler::InstallOutput(JobOutput output) {
 
 Task<void> Scheduler::RunCompactionJob(CompactionPlan plan) {
   const bool trivial = plan.kind == MergeKind::kTrivialMove;
+  // A merge of a table with itself gives space only where it drops something.
   const bool within_level = !plan.inputs.empty() && plan.inputs.front().place.level == plan.output_level;
+  const bool wasteful = within_level && IsWasteful(plan.inputs.front().table->view());
   const uint64_t begin = home_.clock().MonotonicNanos();
   uint64_t dropped = 0;
   const Status status = co_await Compact(plan, dropped);
   StoreStatistics::OfKind& counters =
-      environment_.statistics.of(trivial ? CompactionKind::kTrivialMove : CompactionKind::kTableMerge);
+      environment_.statistics.of(trivial ? CompactionKind::kTrivialMove : CompactionKind::kMerge);
   counters.jobs++;
   counters.nanos += home_.clock().MonotonicNanos() - begin;
   if (!status.ok()) {
@@ -156,8 +160,12 @@ Task<void> Scheduler::RunCompactionJob(CompactionPlan plan) {
     compaction_lacks_space_ = LacksSpace(status);
     space_wanted_ = space_wanted_ || compaction_lacks_space_;
     flush_lacks_space_ = false;
-    last_level_in_vain_ = last_level_in_vain_ || (within_level && dropped == 0);
-    if (status.ok() && !within_level) {
+    const bool in_vain = plan.reason == PlanReason::kSpace && within_level && !wasteful && dropped == 0;
+    last_level_in_vain_ = last_level_in_vain_ || in_vain;
+    if (readers_wait_) {
+      readers_have_paid_.store(true);
+    }
+    if (status.ok() && (!within_level || wasteful)) {
       space_exhausted_.store(false, std::memory_order_release);
     } else if (compaction_lacks_space_ && plan.reason == PlanReason::kSpace) {
       // It was picked because it fits, and nothing else ran: to pick it again would go on for ever.
@@ -179,15 +187,22 @@ Task<Status> Scheduler::Compact(const CompactionPlan& plan, uint64_t& dropped) {
   SnapshotList snapshots = environment_.snapshots.SequencesToKeep(environment_.memtables.visible_number());
   JobEnvironment jobs = environment_.jobs;
   CompactionPlan copy = plan;
-  Result<JobOutput> output =
-      co_await RunTableMerge(std::move(jobs), std::move(copy), base, std::move(snapshots));
+  // Where space is short, nothing that is dead may stay.
+  Task<Result<JobOutput>> merge =
+      plan.reason == PlanReason::kSpace
+          ? RunTableMerge(std::move(jobs), std::move(copy), base, std::move(snapshots))
+          : RunMerge(std::move(jobs), std::move(copy), base, std::move(snapshots));
+  Result<JobOutput> output = co_await std::move(merge);
   if (!output.ok()) {
     co_return output.error();
   }
   dropped = output->statistics.entries_in - output->statistics.entries_out;
-  StoreStatistics::OfKind& counters = environment_.statistics.of(CompactionKind::kTableMerge);
+  StoreStatistics::OfKind& counters = environment_.statistics.of(CompactionKind::kMerge);
   counters.read_bytes += output->statistics.read_bytes;
   counters.written_bytes += output->statistics.written_bytes;
+  for (size_t i = 0; i < kChildMerges; i++) {
+    environment_.statistics.children_by[i] += output->statistics.children_by[i];
+  }
   StoreStatistics::OfLevel& level = environment_.statistics.by_level[plan.output_level];
   level.read_bytes += output->statistics.read_bytes;
   level.written_bytes += output->statistics.written_bytes;

@@ -38,7 +38,7 @@ class Scrubbing final : private TableVerifierObserver {
         co_return verified.error();
       }
       ++summary_.tables;
-      summary_.table_bytes += table->view().used_bytes;
+      summary_.table_bytes += table->view().held_bytes();
       observer_.OnProgress(summary_.table_bytes, total_bytes_);
     }
     co_return summary_;
@@ -52,7 +52,7 @@ class Scrubbing final : private TableVerifierObserver {
     version->ForEachSharedTable([&](const std::shared_ptr<const LiveTable>& table) {
       if (seen.emplace(table->id().value, table->generation().value).second) {
         tables.push_back(table);
-        total_bytes_ += table->view().used_bytes;
+        total_bytes_ += table->view().held_bytes();
       }
     });
     return tables;

@@ -5,11 +5,16 @@
 #include <utility>
 #include <vector>
 
+#include "engine/base/units.h"
 #include "engine/compaction/table_merge_job.h"
+#include "engine/space/extent.h"
 
 namespace varve {
 
 namespace {
+
+// A table that would shrink by less than this share of what it takes is not worth its merge.
+constexpr uint64_t kWastefulShare = 8;
 
 std::optional<CompactionPlan> PlanOfOldest(const Version& version, const TreeConfig& config,
                                            const TreePickerState& state, size_t count) {
@@ -54,6 +59,28 @@ std::optional<CompactionPlan> PickOfLevel0(const Version& version, const TreeCon
   return std::nullopt;
 }
 
+// The tables that waste the most, the worst first.
+std::optional<CompactionPlan> PickWasteful(const Version& version, const TreeConfig& config,
+                                           const TreePickerState& state, const TableShape& shape,
+                                           uint64_t bytes_max) {
+  std::optional<CompactionPlan> worst;
+  uint64_t most = 0;
+  for (uint32_t level = 1; level < kLevels; level++) {
+    for (SortedTables::Cursor cursor = version.tree(level).First(); cursor.Valid(); cursor.Next()) {
+      const uint64_t wasted = cursor->view().wasted_bytes();
+      if (wasted <= most || !IsWasteful(cursor->view())) {
+        continue;
+      }
+      CompactionPlan plan = PlanOfItself(config, level, cursor.shared(), PlanReason::kSpace);
+      if (state.busy.CanRun(plan) && SpaceNeededBy(plan, shape) <= bytes_max) {
+        worst = std::move(plan);
+        most = wasted;
+      }
+    }
+  }
+  return worst;
+}
+
 std::vector<std::shared_ptr<const LiveTable>> ByTombstones(const SortedTables& tree) {
   std::vector<std::shared_ptr<const LiveTable>> tables;
   for (SortedTables::Cursor cursor = tree.First(); cursor.Valid(); cursor.Next()) {
@@ -67,9 +94,19 @@ std::vector<std::shared_ptr<const LiveTable>> ByTombstones(const SortedTables& t
 
 }  // namespace
 
+bool IsWasteful(const TableView& table) {
+  const uint64_t taken = table.allocated_bytes();
+  const uint64_t left = RoundUp(taken - std::min(taken, table.wasted_bytes()), kExtentUnitBytes);
+  // Whole units only: padding alone is never worth a merge, which would leave as much.
+  return left < taken && taken - left >= taken / kWastefulShare;
+}
+
 std::optional<CompactionPlan> PickForSpace(const Version& version, const TreeConfig& config,
                                            const TreePickerState& state, const TableShape& shape,
                                            uint64_t bytes_max, bool last_level_too) {
+  if (std::optional<CompactionPlan> plan = PickWasteful(version, config, state, shape, bytes_max)) {
+    return plan;
+  }
   if (!version.level0().empty()) {
     if (std::optional<CompactionPlan> plan = PickOfLevel0(version, config, state, shape, bytes_max)) {
       return plan;
@@ -92,12 +129,7 @@ std::optional<CompactionPlan> PickForSpace(const Version& version, const TreeCon
     if (table->tombstones() == 0) {
       break;
     }
-    CompactionPlan plan;
-    plan.reason = PlanReason::kSpace;
-    plan.output_level = last;
-    plan.output_table_bytes = config.table_bytes;
-    plan.inputs.push_back({{last, Part::kTree}, table});
-    plan.hull = table->range().Owned();
+    CompactionPlan plan = PlanOfItself(config, last, table, PlanReason::kSpace);
     if (state.busy.CanRun(plan) && SpaceNeededBy(plan, shape) <= bytes_max) {
       return plan;
     }

@@ -75,8 +75,8 @@ std::string_view KindName(CompactionKind kind) {
   switch (kind) {
     case CompactionKind::kFlush:
       return "flush";
-    case CompactionKind::kTableMerge:
-      return "table_merge";
+    case CompactionKind::kMerge:
+      return "merge";
     case CompactionKind::kTrivialMove:
       return "trivial_move";
   }
@@ -121,6 +121,20 @@ double ExpectedFilterRate(const Version& version, uint32_t level) {
   return entries == 0 ? 0 : rates / static_cast<double>(entries);
 }
 
+// What one segment a table and no dead block would leave out.
+struct Waste {
+  uint64_t segments = 0;
+  uint64_t wasted_bytes = 0;
+};
+Waste WasteOf(const Version& version, uint32_t level) {
+  Waste waste;
+  version.ForEachTableOf(level, [&](const LiveTable& table) {
+    waste.segments += table.view().segments.size();
+    waste.wasted_bytes += table.view().wasted_bytes();
+  });
+  return waste;
+}
+
 void WriteLevels(JsonWriter& json, const Version& version, const TreeConfig& config,
                  const StoreStatistics& statistics) {
   json.BeginList("levels");
@@ -131,6 +145,10 @@ void WriteLevels(JsonWriter& json, const Version& version, const TreeConfig& con
     json.Number("tables", totals.tables);
     json.Number("valid_bytes", totals.valid_bytes);
     json.Number("total_bytes", totals.total_bytes);
+    const Waste waste = WasteOf(version, level);
+    json.Number("segments", waste.segments);
+    json.Number("wasted_bytes", waste.wasted_bytes);
+    json.Real("space_amplification", Ratio(totals.total_bytes, totals.valid_bytes));
     json.Number("entries", totals.entries);
     json.Number("tombstones", totals.tombstones);
     json.Real("score", LevelScore(version, config, level));
@@ -201,6 +219,11 @@ void WriteCompactions(JsonWriter& json, const StoreStatistics& statistics) {
     json.Number("written_bytes", of.written_bytes);
     json.Number("nanos", of.nanos);
     json.End();
+  }
+  json.End();
+  json.Begin("merged_children");
+  for (size_t i = 0; i < kChildMerges; i++) {
+    json.Number(ChildMergeName(static_cast<ChildMerge>(i)), statistics.children_by[i]);
   }
   json.End();
 }

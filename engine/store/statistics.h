@@ -10,6 +10,7 @@
 
 #include "engine/base/histogram.h"
 #include "engine/base/thread_shard.h"
+#include "engine/compaction/merge_choice.h"
 #include "engine/version/version.h"
 
 namespace varve {
@@ -45,7 +46,7 @@ class HotCounters {
   std::array<Line, kThreadShards> lines_;
 };
 
-enum class CompactionKind : uint8_t { kFlush, kTableMerge, kTrivialMove };
+enum class CompactionKind : uint8_t { kFlush, kMerge, kTrivialMove };
 inline constexpr size_t kCompactionKinds = 3;
 
 struct StoreStatistics {
@@ -72,6 +73,9 @@ struct StoreStatistics {
     std::atomic<uint64_t> read_bytes{0}, written_bytes{0};
   };
   std::array<OfLevel, kLevels> by_level;
+
+  // Child tables of merges by what was made of them (ChildMerge).
+  std::array<std::atomic<uint64_t>, kChildMerges> children_by{};
 
   std::atomic<uint64_t> reclaimed_bytes{0};
 };

@@ -113,8 +113,8 @@ class StoreIterator {
   virtual Status status() const = 0;
 };
 
-// What each technique of docs/design/techniques.md is called in options and statistics. All are off until
-// their rooms exist.
+// What each technique of docs/design/techniques.md is called in options and statistics. Those whose rooms do
+// not exist yet change nothing.
 struct Techniques {
   bool block_merge = false;
   bool append_merge = false;

@@ -158,6 +158,12 @@ void StoreImpl::OnInstalled(const std::shared_ptr<const Version>& version, const
   }
 }
 
+void StoreImpl::OnReadersHavePaid() {
+  if (scheduler_ != nullptr) {
+    scheduler_->OnReadersHavePaid();
+  }
+}
+
 void StoreImpl::OnTableReleased(const TableView& view, std::vector<Extent> unreferenced, bool is_last) {
   if (is_last) {
     cache_.EraseTable(view.id);

@@ -30,7 +30,7 @@
 
 namespace varve {
 
-class StoreImpl final : public Store, private InstallObserver, private TableReleaseObserver {
+class StoreImpl final : public Store, private InstallObserver, private TableObserver {
  public:
   StoreImpl(StoreEnvironment environment, StoreOptions options);
   ~StoreImpl() override;
@@ -94,6 +94,7 @@ class StoreImpl final : public Store, private InstallObserver, private TableRele
   Task<Status> InstallClean();
 
   void OnInstalled(const std::shared_ptr<const Version>& version, const VersionEdit& edit) override;
+  void OnReadersHavePaid() override;
   void OnTableReleased(const TableView& view, std::vector<Extent> unreferenced, bool is_last) override;
 
   StoreEnvironment environment_;

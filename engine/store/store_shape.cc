@@ -26,24 +26,56 @@ constexpr uint64_t kReclaimBatchesPerDevice = 64;
 // What a roll of the manifest takes beside the old one.
 constexpr uint64_t kManifestRollBytes = 1 * kMiB;
 constexpr double kBitsPerKey = 10;
+// A filter with a reserve takes at most this share of the data that it is for.
+constexpr double kFilterShareMax = 0.004;
+// Of a table's live bytes, what may be dead or shadowed in it before it is written anew.
+constexpr double kWastedShareMax = 1.0;
+constexpr double kWastedShareMaxLast = 0.25;
+// Measured: docs/design/merging.md.
+constexpr double kHolesLostSectors512 = 0.3;
+constexpr double kHolesLostSectors4096 = 0.6;
 
 // What the largest merge writes: a table with as many below it as may be, and one more on each side; or a
-// table of level 0, which is a memtable and the batch that made it full, with all of level 1.
+// table of level 0, which is a memtable and the batch that made it full, with all of level 1. Tables that are
+// mended or appended to may grow first.
 uint64_t LargestMergeBytes(const StoreShape& shape) {
-  const uint64_t of_tables = (kGrandparentTablesMax + 2) * shape.tree.table_bytes;
+  const bool grow = shape.techniques.block_merge || shape.techniques.append_merge;
+  const auto table_bytes = static_cast<uint64_t>(static_cast<double>(shape.tree.table_bytes) *
+                                                 (grow ? MergeLimits().growth_max : 1));
+  const uint64_t of_tables = (kGrandparentTablesMax + 2) * table_bytes;
   const uint64_t of_level0 = shape.memtable_bytes + kBatchBytesMax + shape.tree.level1_bytes;
   return std::max(of_tables, of_level0) * kOverheadPercent / 100;
 }
 
 }  // namespace
 
-SegmentOptions StoreShape::OptionsOf(uint32_t /*level*/) const {
-  return {.block_bytes = block_bytes, .bits_per_key = kBitsPerKey, .filter_reserve = 0};
+SegmentOptions StoreShape::OptionsOf(uint32_t level) const {
+  SegmentOptions options;
+  options.block_bytes = block_bytes;
+  options.bits_per_key = kBitsPerKey;
+  if (MergesBlocksOf(level)) {
+    // For as many keys as the table may grow by, where that costs little memory.
+    options.filter_reserve = MergeLimits().growth_max - 1;
+    options.filter_share_max = kFilterShareMax;
+  }
+  return options;
 }
 
-StoreShape ShapeOf(const Layout& layout, const StoreOptions& options, uint32_t block_bytes) {
+MergeLimits StoreShape::LimitsOf(uint32_t level, bool last) const {
+  MergeLimits limits;
+  limits.block = MergesBlocksOf(level);
+  limits.append = techniques.append_merge && level >= 1;
+  // Nine tenths of the store lie in the last level: what is wasted there is what the store wastes.
+  limits.wasted_share_max = last ? kWastedShareMaxLast : kWastedShareMax;
+  limits.holes_lost_share = sector_bytes > 512 ? kHolesLostSectors4096 : kHolesLostSectors512;
+  return limits;
+}
+
+StoreShape ShapeOf(const Layout& layout, const StoreOptions& options, uint32_t block_bytes,
+                   uint32_t sector_bytes) {
   const uint64_t usable = layout.usable_bytes();
   StoreShape shape;
+  shape.techniques = options.techniques;
   shape.memtable_bytes = static_cast<size_t>(
       std::max(std::min<uint64_t>(options.memtable_bytes, usable / kMemtablesPerDevice), kSmallest / 8));
   shape.wal_segment_bytes =
@@ -68,6 +100,7 @@ StoreShape ShapeOf(const Layout& layout, const StoreOptions& options, uint32_t b
   shape.merge_share_bytes = std::min(for_merges, shape.internal_share_bytes / 2);
   shape.reclaim_batch_bytes = std::min(kReclaimBatch, usable / kReclaimBatchesPerDevice);
   shape.block_bytes = block_bytes;
+  shape.sector_bytes = sector_bytes;
   return shape;
 }
 

@@ -29,10 +29,19 @@ struct StoreShape final : public TableShape {
   uint64_t reclaim_batch_bytes = 0;
   TreeConfig tree;
   uint32_t block_bytes = 0;
+  uint32_t sector_bytes = 0;
+
+  Techniques techniques;
 
   SegmentOptions OptionsOf(uint32_t level) const override;
+  MergeLimits LimitsOf(uint32_t level, bool last) const override;
+
+ private:
+  // Block merge pays below level 1 only: what comes from level 0 touches most blocks of level 1.
+  bool MergesBlocksOf(uint32_t level) const { return techniques.block_merge && level >= 2; }
 };
 
-StoreShape ShapeOf(const Layout& layout, const StoreOptions& options, uint32_t block_bytes);
+StoreShape ShapeOf(const Layout& layout, const StoreOptions& options, uint32_t block_bytes,
+                   uint32_t sector_bytes);
 
 }  // namespace varve

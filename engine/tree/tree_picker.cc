@@ -254,6 +254,34 @@ std::optional<CompactionPlan> PickTreeCompaction(const Version& version, const T
   return std::nullopt;
 }
 
+CompactionPlan PlanOfItself(const TreeConfig& config, uint32_t level,
+                            const std::shared_ptr<const LiveTable>& table, PlanReason reason) {
+  CompactionPlan plan;
+  plan.reason = reason;
+  plan.output_level = level;
+  plan.output_table_bytes = config.table_bytes;
+  plan.inputs.push_back({{level, Part::kTree}, table});
+  plan.hull = table->range().Owned();
+  return plan;
+}
+
+std::optional<CompactionPlan> PickForReaders(const Version& version, const TreeConfig& config,
+                                             const TreePickerState& state, bool& others_wait) {
+  for (uint32_t level = 1; level < kLevels; ++level) {
+    for (SortedTables::Cursor cursor = version.tree(level).First(); cursor.Valid(); cursor.Next()) {
+      if (!cursor->ReadersHavePaid()) {
+        continue;
+      }
+      CompactionPlan plan = PlanOfItself(config, level, cursor.shared(), PlanReason::kReads);
+      if (state.busy.CanRun(plan)) {
+        return plan;
+      }
+      others_wait = true;
+    }
+  }
+  return std::nullopt;
+}
+
 std::optional<CompactionPlan> PlanRangeCompaction(const Version& version, const TreeConfig& config,
                                                   const TreePickerState& state, uint32_t from,
                                                   const KeyRangeView& range) {

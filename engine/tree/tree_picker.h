@@ -61,6 +61,15 @@ bool MovesAsItIs(const CompactionPlan& plan);
 std::optional<CompactionPlan> PickTreeCompaction(const Version& version, const TreeConfig& config,
                                                  const TreePickerState& state);
 
+// The merge of one table with itself: its segments become one, and what is dead in it goes.
+CompactionPlan PlanOfItself(const TreeConfig& config, uint32_t level,
+                            const std::shared_ptr<const LiveTable>& table, PlanReason reason);
+
+// The first table, from the top down, whose readers have paid for its segments (LiveTable::ReadersHavePaid)
+// and that is in no job. Sets `others_wait` where it has passed over one that is.
+std::optional<CompactionPlan> PickForReaders(const Version& version, const TreeConfig& config,
+                                             const TreePickerState& state, bool& others_wait);
+
 // The next step of taking what level `from` holds in `range` down by one level, whatever the scores say: for
 // a requested compaction, which asks again until the answer is nullopt (nothing is left, or running jobs are
 // in the way).

@@ -32,6 +32,8 @@ std::string_view PlanReasonName(PlanReason reason) {
       return "space";
     case PlanReason::kRequested:
       return "requested";
+    case PlanReason::kReads:
+      return "reads";
   }
   return "unknown";
 }

@@ -29,6 +29,7 @@ enum class PlanReason : uint8_t {
   kDeletes,
   kSpace,
   kRequested,
+  kReads,  // readers have paid for a table's segments what writing it as one costs
 };
 std::string_view PlanReasonName(PlanReason reason);
 

@@ -45,6 +45,7 @@ class EditChecker {
     FindInputs();
     for (const VersionEdit::AddedTable& added : edit_.added_tables) {
       outputs_.Add(added.view);
+      CheckGeneration(added.view);
       if (added.place.part == Part::kTree) {
         CheckIntoTree(added.place.level, added.view.id);
       } else if (added.place.part == Part::kLevel0) {
@@ -91,6 +92,26 @@ class EditChecker {
       if (place.level + 1 == level) {
         CheckChildren(level, *input);
       }
+    }
+  }
+
+  // A table that stays under its name is moved as it is, or it gets its next generation: the segments before
+  // and one more, or one segment in place of one.
+  void CheckGeneration(const TableView& view) {
+    for (const auto& [place, input] : inputs_) {
+      if (input->id() != view.id || input->generation() == view.generation) {
+        continue;
+      }
+      const std::vector<SegmentDescriptor>& before = input->view().segments;
+      const bool appended = view.segments.size() == before.size() + 1 &&
+                            std::equal(before.begin(), before.end(), view.segments.begin(),
+                                       [](const SegmentDescriptor& a, const SegmentDescriptor& b) {
+                                         return a.footer == b.footer && a.entries == b.entries;
+                                       });
+      const bool mended = view.segments.size() == 1 && before.size() == 1;
+      Require(view.generation == input->generation().Next() && (appended || mended),
+              fmt::format("generation {} of table {} does not follow from generation {}",
+                          view.generation.value, view.id.value, input->generation().value));
     }
   }
 

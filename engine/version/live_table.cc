@@ -1,6 +1,7 @@
 #include "engine/version/live_table.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "engine/base/check.h"
 
@@ -8,29 +9,29 @@ namespace varve {
 
 namespace {
 
-// The parts of `extent` that none of `others` holds. Generations share whole extents as a rule, but a later
-// one may have given a part back.
-std::vector<Extent> Minus(const Extent& extent, const std::vector<Extent>& others) {
-  std::vector<Extent> rest{extent};
-  for (const Extent& other : others) {
-    std::vector<Extent> next;
-    for (const Extent& piece : rest) {
-      const uint64_t begin = piece.first_unit;
-      const uint64_t end = piece.end_unit();
-      const uint64_t held_begin = std::clamp<uint64_t>(other.first_unit, begin, end);
-      const uint64_t held_end = std::clamp<uint64_t>(other.end_unit(), begin, end);
-      if (held_begin >= held_end) {
-        next.push_back(piece);
-        continue;
-      }
-      if (begin < held_begin) {
-        next.push_back({piece.first_unit, static_cast<uint32_t>(held_begin - begin)});
-      }
-      if (held_end < end) {
-        next.push_back({static_cast<uint32_t>(held_end), static_cast<uint32_t>(end - held_end)});
+// The parts of `extents` that none of `held` holds. Generations share whole extents as a rule, but a later
+// one may have given parts back. Extents of `extents` do not overlap; those of `held` may.
+std::vector<Extent> Minus(std::vector<Extent> extents, std::vector<Extent> held) {
+  const auto by_place = [](const Extent& a, const Extent& b) { return a.first_unit < b.first_unit; };
+  std::sort(extents.begin(), extents.end(), by_place);
+  std::sort(held.begin(), held.end(), by_place);
+  std::vector<Extent> rest;
+  // Before it, everything is held or has been decided.
+  uint64_t at = 0;
+  auto next = held.begin();
+  for (const Extent& extent : extents) {
+    at = std::max<uint64_t>(at, extent.first_unit);
+    while (at < extent.end_unit()) {
+      const uint64_t free_end =
+          next == held.end() ? extent.end_unit() : std::min<uint64_t>(next->first_unit, extent.end_unit());
+      if (at < free_end) {
+        rest.push_back({static_cast<uint32_t>(at), static_cast<uint32_t>(free_end - at)});
+        at = free_end;
+      } else {
+        at = std::max<uint64_t>(at, next->end_unit());
+        ++next;
       }
     }
-    rest = std::move(next);
   }
   return rest;
 }
@@ -46,13 +47,15 @@ std::vector<Extent> ExtentsOf(const TableView& view) {
 
 }  // namespace
 
-LiveTable::LiveTable(TableView view, std::shared_ptr<LiveTables> registry)
+LiveTable::LiveTable(TableView view, std::shared_ptr<LiveTables> registry, std::shared_ptr<PaidBytes> paid)
     : view_(std::move(view)),
       valid_bytes_(view_.live_bytes()),
       total_bytes_(view_.allocated_bytes()),
       entries_(view_.entries()),
       tombstones_(view_.tombstones()),
-      registry_(std::move(registry)) {
+      registry_(std::move(registry)),
+      price_bytes_(valid_bytes_),
+      paid_bytes_(std::move(paid)) {
 }
 
 LiveTable::~LiveTable() {
@@ -61,7 +64,27 @@ LiveTable::~LiveTable() {
   }
 }
 
+void LiveTable::CountExtraWork(uint64_t bytes_a_segment) const {
+  const uint64_t bytes = bytes_a_segment * (view_.segments.size() - 1);
+  const uint64_t before = paid_bytes_->fetch_add(bytes, std::memory_order_relaxed);
+  if (before < price_bytes_ && before + bytes >= price_bytes_ && registry_ != nullptr) {
+    registry_->ReadersHavePaid();
+  }
+}
+
+void LiveTables::ReadersHavePaid() {
+  TableObserver* observer = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    observer = observer_;
+  }
+  if (observer != nullptr) {
+    observer->OnReadersHavePaid();
+  }
+}
+
 std::shared_ptr<const LiveTable> LiveTables::Add(TableView view) {
+  std::shared_ptr<LiveTable::PaidBytes> paid;
   {
     const std::lock_guard lock(mutex_);
     const auto [place, is_new] = living_[view.id].try_emplace(view.generation);
@@ -69,8 +92,14 @@ std::shared_ptr<const LiveTable> LiveTables::Add(TableView view) {
       return nullptr;
     }
     place->second.extents = ExtentsOf(view);
+    place->second.segments = view.segments.size();
+    // Another segment makes reads dearer still: what was paid before counts on.
+    const bool goes_on =
+        place != living_[view.id].begin() && std::prev(place)->second.segments < view.segments.size();
+    paid = goes_on ? std::prev(place)->second.paid : std::make_shared<LiveTable::PaidBytes>(0);
+    place->second.paid = paid;
   }
-  return std::make_shared<const LiveTable>(std::move(view), shared_from_this());
+  return std::make_shared<const LiveTable>(std::move(view), shared_from_this(), std::move(paid));
 }
 
 void LiveTables::MarkInstalled(TableId id, Generation generation) {
@@ -84,6 +113,12 @@ void LiveTables::MarkInstalled(TableId id, Generation generation) {
   installed = true;
 }
 
+bool LiveTables::HasOneGeneration(TableId id) const {
+  const std::lock_guard lock(mutex_);
+  const auto table = living_.find(id);
+  return table != living_.end() && table->second.size() == 1;
+}
+
 size_t LiveTables::installed_count() const {
   const std::lock_guard lock(mutex_);
   return installed_count_;
@@ -95,14 +130,14 @@ void LiveTables::StopReporting() {
 }
 
 void LiveTables::OnDestroyed(const TableView& view) {
-  TableReleaseObserver* observer = nullptr;
+  TableObserver* observer = nullptr;
   std::vector<Extent> unreferenced;
   bool is_last = false;
   {
     const std::lock_guard lock(mutex_);
     const auto table = living_.find(view.id);
     const auto generation = table->second.find(view.generation);
-    const Generations gone = std::move(generation->second);
+    Generations gone = std::move(generation->second);
     table->second.erase(generation);
     is_last = table->second.empty();
     if (gone.installed) {
@@ -112,10 +147,7 @@ void LiveTables::OnDestroyed(const TableView& view) {
       for (const auto& [number, other] : table->second) {
         held.insert(held.end(), other.extents.begin(), other.extents.end());
       }
-      for (const Extent& extent : gone.extents) {
-        const std::vector<Extent> rest = Minus(extent, held);
-        unreferenced.insert(unreferenced.end(), rest.begin(), rest.end());
-      }
+      unreferenced = Minus(std::move(gone.extents), std::move(held));
     }
     if (is_last) {
       living_.erase(table);

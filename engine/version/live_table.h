@@ -2,6 +2,7 @@
 // which extents, so that space is given back exactly when the last Version that could read it is gone.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -19,21 +20,28 @@ namespace varve {
 // Told when a generation of a table that was installed is in no Version any more. Called on whatever thread
 // let go of the last one, with no lock of this room held; must not block, and must not pin or install
 // versions.
-class TableReleaseObserver {
+class TableObserver {
  public:
-  virtual ~TableReleaseObserver() = default;
+  virtual ~TableObserver() = default;
   // `unreferenced` are those of the view's extents that no other living generation of the table holds: nobody
   // reads them any more, and the edit that took them away is durable. `is_last` when no generation of the
   // table lives on.
   virtual void OnTableReleased(const TableView& view, std::vector<Extent> unreferenced, bool is_last) = 0;
+  // Readers have paid for the segments of some table what writing it as one costs (LiveTable::CountGet). On a
+  // reader's thread; must not block.
+  virtual void OnReadersHavePaid() = 0;
 };
 
 class LiveTables;
 
 class LiveTable {
  public:
-  // Use LiveTables::Add. `registry` may be nullptr for a table that nobody is to be told of.
-  LiveTable(TableView view, std::shared_ptr<LiveTables> registry);
+  using PaidBytes = std::atomic<uint64_t>;
+
+  // Use LiveTables::Add. `registry` may be nullptr for a table that nobody is to be told of. `paid` counts
+  // what readers pay; generations may share it.
+  LiveTable(TableView view, std::shared_ptr<LiveTables> registry,
+            std::shared_ptr<PaidBytes> paid = std::make_shared<PaidBytes>(0));
   LiveTable(const LiveTable&) = delete;
   LiveTable& operator=(const LiveTable&) = delete;
   ~LiveTable();
@@ -51,26 +59,58 @@ class LiveTable {
   uint64_t entries() const { return entries_; }
   uint64_t tombstones() const { return tombstones_; }
 
+  // Readers say what they do with the table, where it has several segments: each costs them something, in
+  // bytes that they might have read instead. Any thread.
+  void CountGet() const {
+    if (view_.segments.size() > 1) {
+      CountExtraWork(kGetBytes);
+    }
+  }
+  void CountSeek() const {
+    if (view_.segments.size() > 1) {
+      CountExtraWork(kSeekBytes);
+    }
+  }
+  // At least half of it: such a table is to get no more segments than it has.
+  bool read_much() const {
+    return view_.segments.size() > 1 && 2 * paid_bytes_->load(std::memory_order_relaxed) >= price_bytes_;
+  }
+  bool ReadersHavePaid() const {
+    return view_.segments.size() > 1 && paid_bytes_->load(std::memory_order_relaxed) >= price_bytes_;
+  }
+
  private:
+  // A get asks a filter more, and one time in a hundred reads a block in vain; a seek reads a block more. The
+  // first in bytes by what else a processor does in that time.
+  static constexpr uint64_t kGetBytes = 256;
+  static constexpr uint64_t kSeekBytes = 4 * kKiB;
+
+  void CountExtraWork(uint64_t bytes_a_segment) const;
+
   TableView view_;
   uint64_t valid_bytes_ = 0;
   uint64_t total_bytes_ = 0;
   uint64_t entries_ = 0;
   uint64_t tombstones_ = 0;
   std::shared_ptr<LiveTables> registry_;
+  // What writing the table as one segment costs, and what readers have paid so far for want of that.
+  uint64_t price_bytes_ = 0;
+  std::shared_ptr<PaidBytes> paid_bytes_;
 };
 
 // Threads: all calls from any thread; a mutex is held for a map operation.
 class LiveTables : public std::enable_shared_from_this<LiveTables> {
  public:
   // `observer` may be nullptr; it must outlive the last call or StopReporting.
-  explicit LiveTables(TableReleaseObserver* observer) : observer_(observer) {}
+  explicit LiveTables(TableObserver* observer) : observer_(observer) {}
 
   // nullptr when that generation of the table is alive already.
   std::shared_ptr<const LiveTable> Add(TableView view);
   // The edit that brought the table is durable: from now on its release is reported. Before that its space is
   // its job's.
   void MarkInstalled(TableId id, Generation generation);
+  // Whether one generation of the table is alive, and no other.
+  bool HasOneGeneration(TableId id) const;
   // How many generations are alive that were installed.
   size_t installed_count() const;
   // From here on nothing is reported: the store is closing, or its last edit's fate is not known.
@@ -79,15 +119,18 @@ class LiveTables : public std::enable_shared_from_this<LiveTables> {
  private:
   friend class LiveTable;
   void OnDestroyed(const TableView& view);
+  void ReadersHavePaid();
 
   struct Generations {
     bool installed = false;
     std::vector<Extent> extents;
+    size_t segments = 0;
+    std::shared_ptr<LiveTable::PaidBytes> paid;
   };
 
   mutable std::mutex mutex_;
   // All under mutex_.
-  TableReleaseObserver* observer_;
+  TableObserver* observer_;
   size_t installed_count_ = 0;
   std::map<TableId, std::map<Generation, Generations>> living_;
 };

@@ -12,7 +12,7 @@ class TreeIterator final : public InternalIterator {
   Step Seek(std::string_view internal_key) override {
     forward_ = true;
     at_ = tree_.Seek(UserKeyOf(internal_key));
-    return Open() ? Settle(table_->Seek(internal_key)) : Step::kDone;
+    return OpenForSeek() ? Settle(table_->Seek(internal_key)) : Step::kDone;
   }
   Step SeekForPrev(std::string_view internal_key) override {
     forward_ = false;
@@ -20,7 +20,7 @@ class TreeIterator final : public InternalIterator {
     if (!at_.Valid()) {
       at_ = tree_.Last();
     }
-    return Open() ? Settle(table_->SeekForPrev(internal_key)) : Step::kDone;
+    return OpenForSeek() ? Settle(table_->SeekForPrev(internal_key)) : Step::kDone;
   }
   Step SeekToFirst() override {
     forward_ = true;
@@ -58,6 +58,13 @@ class TreeIterator final : public InternalIterator {
   bool Open() {
     table_ = at_.Valid() ? NewTableIterator(environment_, at_->view(), options_) : nullptr;
     return table_ != nullptr;
+  }
+  bool OpenForSeek() {
+    // Merges read whole tables: that is no reader's cost.
+    if (at_.Valid() && options_.purpose == IoPurpose::kUserRead) {
+      at_->CountSeek();
+    }
+    return Open();
   }
   // Past the end of one table the walk goes on in its neighbour.
   Step Settle(Step step) {

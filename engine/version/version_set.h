@@ -43,7 +43,7 @@ struct VersionSetEnvironment {
   Logger& logger;
   // Both may be nullptr.
   InstallObserver* installs = nullptr;
-  TableReleaseObserver* releases = nullptr;
+  TableObserver* releases = nullptr;
 };
 
 // Threads: Install and Roll from any executor, concurrently; the rest from any thread.
@@ -59,6 +59,8 @@ class VersionSet {
   ~VersionSet();
 
   std::shared_ptr<const Version> current() const;
+  // Whether no reader holds an older generation of a table of the current Version.
+  bool HasOneGeneration(TableId id) const { return tables_->HasOneGeneration(id); }
   // How many tables the current Version no longer names and older ones, which readers hold, still do. Their
   // space is released when the readers let go. Walks the current Version.
   size_t replaced_tables_held() const;

@@ -34,8 +34,9 @@ class FailOnProblem final : public NamespaceCheckSink {
 
 class FsRun {
  public:
-  explicit FsRun(uint64_t seed)
-      : full_device_(Prng(seed ^ 0xf11ed).OneIn(60)),
+  FsRun(uint64_t seed, Drawn techniques)
+      : techniques_(seed, techniques),
+        full_device_(Prng(seed ^ 0xf11ed).OneIn(60)),
         world_(seed, full_device_ ? kDeviceBytesSmall : kDeviceBytes, seed % 3 == 0 ? 4096 : 512),
         random_(world_.random),
         trace_(world_.trace),
@@ -131,6 +132,7 @@ class FsRun {
   }
 
   bool Mount() {
+    options_.techniques = techniques_.Next();
     StoreEnvironment environment{.device = device_,
                                  .clock = world_.clock,
                                  .logger = world_.logger(),
@@ -266,6 +268,7 @@ class FsRun {
     }
   }
 
+  DrawnTechniques techniques_;
   const bool full_device_;
   World world_;
   Prng& random_;
@@ -284,8 +287,8 @@ class FsRun {
 
 }  // namespace
 
-Outcome SimulateFileSystem(uint64_t seed) {
-  return FsRun(seed).Run();
+Outcome SimulateFileSystem(uint64_t seed, Drawn techniques) {
+  return FsRun(seed, techniques).Run();
 }
 
 }  // namespace varve::sim

@@ -8,19 +8,26 @@
 namespace varve::sim {
 namespace {
 
+Outcome BySeed(uint64_t seed) {
+  return SimulateFileSystem(seed);
+}
+
 TEST(FileSystemSimulation, KeptSeedsStayMended) {
   PrintTraceOnAbort();
-  RunKeptSeeds(SimulateFileSystem, "fs");
+  // Those from before there were techniques replay without them.
+  for (const Drawn techniques : {Drawn::kNone, Drawn::kBySeed}) {
+    RunKeptSeeds([=](uint64_t seed) { return SimulateFileSystem(seed, techniques); }, "fs");
+  }
 }
 
 TEST(FileSystemSimulation, WhatIsFsyncedSurvivesAndWhatSurvivesIsAPrefix) {
   PrintTraceOnAbort();
-  RunSeedRange(SimulateFileSystem, 1, 700);
+  RunSeedRange(BySeed, 1, 700);
 }
 
 TEST(FileSystemSimulation, ASeedReplaysExactly) {
   for (const uint64_t seed : {21, 22, 23, 24, 25}) {
-    RunTwice(SimulateFileSystem, seed);
+    RunTwice(BySeed, seed);
   }
 }
 

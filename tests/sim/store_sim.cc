@@ -28,8 +28,9 @@ class FailOnProblem final : public CheckObserver {
 
 class StoreRun {
  public:
-  explicit StoreRun(uint64_t seed)
-      : shape_(seed ^ 0x5a9e),
+  StoreRun(uint64_t seed, Drawn techniques)
+      : techniques_(seed, techniques),
+        shape_(seed ^ 0x5a9e),
         full_device_(shape_.OneIn(40)),
         world_(seed, full_device_ ? kDeviceBytesSmall : kDeviceBytes, shape_.OneIn(3) ? 4096 : 512),
         random_(world_.random),
@@ -108,6 +109,7 @@ class StoreRun {
   }
 
   bool Open() {
+    options_.techniques = techniques_.Next();
     StoreEnvironment environment{.device = device_,
                                  .clock = world_.clock,
                                  .logger = world_.logger(),
@@ -252,6 +254,7 @@ class StoreRun {
     return !world_.failed();
   }
 
+  DrawnTechniques techniques_;
   Prng shape_;
   const bool full_device_;
   World world_;
@@ -271,8 +274,8 @@ class StoreRun {
 
 }  // namespace
 
-Outcome SimulateStore(uint64_t seed) {
-  return StoreRun(seed).Run();
+Outcome SimulateStore(uint64_t seed, Drawn techniques) {
+  return StoreRun(seed, techniques).Run();
 }
 
 }  // namespace varve::sim

@@ -4,11 +4,12 @@
 
 #include <cstdint>
 
+#include "tests/sim/drawn_techniques.h"
 #include "tests/sim/world.h"
 
 namespace varve::sim {
 
 // Everything that happens follows from the seed.
-Outcome SimulateStore(uint64_t seed);
+Outcome SimulateStore(uint64_t seed, Drawn techniques = Drawn::kBySeed);
 
 }  // namespace varve::sim

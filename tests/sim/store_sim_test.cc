@@ -8,19 +8,26 @@
 namespace varve::sim {
 namespace {
 
+Outcome BySeed(uint64_t seed) {
+  return SimulateStore(seed);
+}
+
 TEST(StoreSimulation, KeptSeedsStayMended) {
   PrintTraceOnAbort();
-  RunKeptSeeds(SimulateStore, "store");
+  // Those from before there were techniques replay without them.
+  for (const Drawn techniques : {Drawn::kNone, Drawn::kBySeed}) {
+    RunKeptSeeds([=](uint64_t seed) { return SimulateStore(seed, techniques); }, "store");
+  }
 }
 
 TEST(StoreSimulation, NothingIsLostAndNothingIsWrong) {
   PrintTraceOnAbort();
-  RunSeedRange(SimulateStore, 1, 200);
+  RunSeedRange(BySeed, 1, 200);
 }
 
 TEST(StoreSimulation, ASeedReplaysExactly) {
   for (const uint64_t seed : {11, 12, 13, 14, 15}) {
-    RunTwice(SimulateStore, seed);
+    RunTwice(BySeed, seed);
   }
 }
 

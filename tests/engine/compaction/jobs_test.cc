@@ -3,6 +3,7 @@
 #include <set>
 
 #include "engine/base/prng.h"
+#include "tests/engine/compaction/record_model.h"
 #include "tests/engine/compaction/small_store.h"
 #include "tests/support/fault_list.h"
 
@@ -268,30 +269,11 @@ TEST_P(Jobs, WhatIsReservedCoversSmallRecordsOfLongKeysToo) {
   store.ExpectSpaceIsAccountedFor();
 }
 
-// A store beside a plain model that remembers every version.
-class Model {
- public:
-  void Put(uint64_t sequence, const std::string& key, std::optional<std::string> value) {
-    history_[key][sequence] = std::move(value);
-  }
-  std::optional<std::string> Read(const std::string& key, uint64_t snapshot) const {
-    const auto versions = history_.find(key);
-    if (versions == history_.end()) {
-      return std::nullopt;
-    }
-    auto after = versions->second.upper_bound(snapshot);
-    return after == versions->second.begin() ? std::nullopt : std::prev(after)->second;
-  }
-
- private:
-  std::map<std::string, std::map<uint64_t, std::optional<std::string>>> history_;
-};
-
 TEST_P(Jobs, RandomFlushesAndMergesReadLikeAModelAtEverySnapshot) {
   for (uint64_t seed = 1; seed <= 2; ++seed) {
     SmallStore store(GetParam(), seed % 2 == 0);
     Prng prng(seed);
-    Model model;
+    RecordModel model;
     SnapshotList snapshots;
     uint64_t sequence = 1;
     for (int round = 0; round < 25; ++round) {

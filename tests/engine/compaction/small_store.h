@@ -12,6 +12,7 @@
 #include "engine/cache/block_cache.h"
 #include "engine/compaction/flush_job.h"
 #include "engine/compaction/job_environment.h"
+#include "engine/compaction/merge_job.h"
 #include "engine/compaction/table_merge_job.h"
 #include "engine/memtable/memtable.h"
 #include "engine/ring/local_executor.h"
@@ -47,7 +48,7 @@ class MemtableRecords final : public InternalIterator {
   Memtable::Iterator walk_;
 };
 
-struct SmallStore final : TableShape, TableReleaseObserver, MergeObserver {
+struct SmallStore final : TableShape, TableObserver, MergeObserver {
   static constexpr uint64_t kDeviceBytes = 64 * kMiB;
 
   SystemClock clock;
@@ -60,6 +61,7 @@ struct SmallStore final : TableShape, TableReleaseObserver, MergeObserver {
   std::unique_ptr<VersionSet> versions;
   std::optional<JobEnvironment> jobs;
   SegmentOptions segment;
+  MergeLimits limits;
   uint64_t merged_keys = 0;
   std::atomic<bool> cancelled{false};
 
@@ -84,13 +86,16 @@ struct SmallStore final : TableShape, TableReleaseObserver, MergeObserver {
                                 *allocator,
                                 *this,
                                 [this] { return versions->NewTableId(); },
+                                [this](TableId id) { return versions->HasOneGeneration(id); },
                                 this,
                                 nullptr,
                                 &cancelled});
   }
 
   SegmentOptions OptionsOf(uint32_t) const override { return segment; }
+  MergeLimits LimitsOf(uint32_t, bool) const override { return limits; }
   void OnMergedKey(std::string_view) override { ++merged_keys; }
+  void OnReadersHavePaid() override {}
   void OnTableReleased(const TableView&, std::vector<Extent> unreferenced, bool) override {
     allocator->Release(unreferenced);
     allocator->FinishReclaim(allocator->BeginReclaim());
@@ -105,7 +110,7 @@ struct SmallStore final : TableShape, TableReleaseObserver, MergeObserver {
     return executor.Run(RunFlush(*jobs, std::move(input)));
   }
   Result<JobOutput> RunMerge(const CompactionPlan& plan, SnapshotList snapshots) {
-    return executor.Run(RunTableMerge(*jobs, plan, versions->current(), std::move(snapshots)));
+    return executor.Run(varve::RunMerge(*jobs, plan, versions->current(), std::move(snapshots)));
   }
   void Install(const VersionEdit& edit) {
     const std::vector<std::string> wrong = CheckEdit(*versions->current(), edit);

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <tuple>
 
 #include "engine/base/coding.h"
 #include "engine/base/prng.h"
@@ -46,14 +47,24 @@ class Problems final : public CheckObserver {
   void OnProgress(uint64_t /*done_bytes*/, uint64_t /*total_bytes*/) override {}
 };
 
-class FullStore : public ::testing::TestWithParam<uint32_t> {};
+// Sectors, and whether merges mend and append.
+class FullStore : public ::testing::TestWithParam<std::tuple<uint32_t, bool>> {
+ protected:
+  static uint32_t sector_bytes() { return std::get<0>(GetParam()); }
+  static StoreOptions Options() {
+    StoreOptions options;
+    options.block_cache_bytes = 1 * kMiB;
+    options.techniques.block_merge = std::get<1>(GetParam());
+    options.techniques.append_merge = std::get<1>(GetParam());
+    return options;
+  }
+};
 
 TEST_P(FullStore, KeepsEverythingTakesDeletesAndThenWritesAgain) {
-  StoreHarness h({.device_bytes = 64 * kMiB, .sector_bytes = GetParam(), .device_yields = true});
-  StoreOptions options;
-  options.block_cache_bytes = 1 * kMiB;
+  StoreHarness h({.device_bytes = 64 * kMiB, .sector_bytes = sector_bytes(), .device_yields = true});
+  const StoreOptions options = Options();
   ASSERT_TRUE(h.Open(options).ok());
-  for (uint64_t round = 0; round < (GetParam() == 512 ? 10 : 3); round++) {
+  for (uint64_t round = 0; round < (sector_bytes() == 512 ? 10 : 3); round++) {
     SCOPED_TRACE("round " + std::to_string(round));
     const uint64_t keys = Fill(h, round);
     ASSERT_GT(keys, 4000U) << h.store().StatisticsJson();
@@ -90,11 +101,10 @@ TEST_P(FullStore, KeepsEverythingTakesDeletesAndThenWritesAgain) {
 
 // Each takes a sector of the log, and next to nothing of a memtable.
 TEST_P(FullStore, TakesAnyNumberOfSyncedDeletesAndOpensAgain) {
-  StoreHarness h({.device_bytes = 64 * kMiB, .sector_bytes = GetParam(), .device_yields = false});
-  StoreOptions options;
-  options.block_cache_bytes = 1 * kMiB;
+  StoreHarness h({.device_bytes = 64 * kMiB, .sector_bytes = sector_bytes(), .device_yields = false});
+  const StoreOptions options = Options();
   ASSERT_TRUE(h.Open(options).ok());
-  const uint64_t tiny = 100 * kMiB / GetParam();
+  const uint64_t tiny = 100 * kMiB / sector_bytes();
   for (uint64_t n = 0; n < tiny; n++) {
     ASSERT_TRUE(h.Put("tiny" + std::to_string(n), "x").ok());
   }
@@ -114,9 +124,8 @@ TEST_P(FullStore, TakesAnyNumberOfSyncedDeletesAndOpensAgain) {
 }
 
 TEST_P(FullStore, OverwritingTheSameKeysForEverNeverFillsTheDevice) {
-  StoreHarness h({.device_bytes = 64 * kMiB, .sector_bytes = GetParam(), .device_yields = true});
-  StoreOptions options;
-  options.block_cache_bytes = 1 * kMiB;
+  StoreHarness h({.device_bytes = 64 * kMiB, .sector_bytes = sector_bytes(), .device_yields = true});
+  const StoreOptions options = Options();
   ASSERT_TRUE(h.Open(options).ok());
   // A third of what fits, ten times over.
   for (uint64_t i = 0; i < 30'000; i++) {
@@ -128,9 +137,8 @@ TEST_P(FullStore, OverwritingTheSameKeysForEverNeverFillsTheDevice) {
 }
 
 TEST_P(FullStore, SpaceThatAnIteratorPinsComesBackWhenItIsGone) {
-  StoreHarness h({.device_bytes = 64 * kMiB, .sector_bytes = GetParam(), .device_yields = false});
-  StoreOptions options;
-  options.block_cache_bytes = 1 * kMiB;
+  StoreHarness h({.device_bytes = 64 * kMiB, .sector_bytes = sector_bytes(), .device_yields = false});
+  const StoreOptions options = Options();
   ASSERT_TRUE(h.Open(options).ok());
   const uint64_t keys = Fill(h, 0);
   std::unique_ptr<StoreIterator> it = h.store().NewIterator({}, {}, {});
@@ -150,9 +158,8 @@ TEST_P(FullStore, SpaceThatAnIteratorPinsComesBackWhenItIsGone) {
 
 // Merges give nothing back while their inputs are held: they must not use up what deletes need.
 TEST_P(FullStore, TakesDeletesWhileAReaderHoldsEverything) {
-  StoreHarness h({.device_bytes = 64 * kMiB, .sector_bytes = GetParam(), .device_yields = false});
-  StoreOptions options;
-  options.block_cache_bytes = 1 * kMiB;
+  StoreHarness h({.device_bytes = 64 * kMiB, .sector_bytes = sector_bytes(), .device_yields = false});
+  const StoreOptions options = Options();
   ASSERT_TRUE(h.Open(options).ok());
   const uint64_t keys = Fill(h, 0);
   const std::unique_ptr<StoreIterator> it = h.store().NewIterator({}, {}, {});
@@ -173,9 +180,8 @@ Task<void> LetGoAfter(uint64_t nanos, std::unique_ptr<StoreIterator>& it) {
 }
 
 TEST_P(FullStore, AWriteWaitsForAReaderThatHoldsSpaceForAShortTime) {
-  StoreHarness h({.device_bytes = 64 * kMiB, .sector_bytes = GetParam(), .device_yields = false});
-  StoreOptions options;
-  options.block_cache_bytes = 1 * kMiB;
+  StoreHarness h({.device_bytes = 64 * kMiB, .sector_bytes = sector_bytes(), .device_yields = false});
+  const StoreOptions options = Options();
   ASSERT_TRUE(h.Open(options).ok());
   const uint64_t keys = Fill(h, 0);
   const auto put_large = [&] { return h.Put("large", std::string(256 * kKiB, 'x')); };
@@ -209,7 +215,8 @@ TEST_P(FullStore, AWriteWaitsForAReaderThatHoldsSpaceForAShortTime) {
   EXPECT_TRUE(put_large().ok());
 }
 
-INSTANTIATE_TEST_SUITE_P(Sectors, FullStore, ::testing::Values(512, 4096));
+INSTANTIATE_TEST_SUITE_P(SectorsAndTechniques, FullStore,
+                         ::testing::Combine(::testing::Values(512, 4096), ::testing::Bool()));
 
 }  // namespace
 }  // namespace varve::testing

@@ -13,6 +13,7 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 constexpr Place kLevel0{0, Part::kLevel0};
 constexpr Place kTree1{1, Part::kTree};
@@ -142,6 +143,33 @@ TEST_F(CheckEditTest, AnOutputThatIsMoreThanItsInputsIsSeen) {
   edit = SoundMerge();
   Add(edit, kTree1, more);
   EXPECT_THAT(Check(edit), ElementsAre(HasSubstr("more records")));
+}
+
+TEST_F(CheckEditTest, AGenerationThatDoesNotFollowFromTheOneBeforeIsSeen) {
+  const TableView before =
+      MakeView({.id = 3, .smallest = "a", .largest = "e", .smallest_sequence = 20, .largest_sequence = 39});
+  const auto violations_of = [&](const TableView& next) {
+    VersionEdit edit;
+    Remove(edit, kTree1, 3);
+    Remove(edit, kLevel0, 1);
+    edit.added_tables.push_back({kTree1, InstallStamp(50), next});
+    return CheckEdit(version_, edit);
+  };
+  TableView mended = before;
+  mended.generation = before.generation.Next();
+  EXPECT_THAT(violations_of(mended), Not(Contains(HasSubstr("does not follow"))));
+  TableView appended = mended;
+  appended.segments.push_back(before.segments.front());
+  EXPECT_THAT(violations_of(appended), Not(Contains(HasSubstr("does not follow"))));
+  TableView skipped = mended;
+  skipped.generation = mended.generation.Next();
+  EXPECT_THAT(violations_of(skipped), Contains(HasSubstr("does not follow")));
+  TableView two_more = appended;
+  two_more.segments.push_back(before.segments.front());
+  EXPECT_THAT(violations_of(two_more), Contains(HasSubstr("does not follow")));
+  TableView other = appended;
+  other.segments.front().footer.table_offset += 512;
+  EXPECT_THAT(violations_of(other), Contains(HasSubstr("does not follow")));
 }
 
 }  // namespace

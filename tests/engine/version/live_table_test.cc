@@ -7,13 +7,16 @@
 namespace varve {
 namespace {
 
-struct Releases final : TableReleaseObserver {
+struct Releases final : TableObserver {
   struct Release {
     TableId id;
     std::vector<Extent> unreferenced;
     bool is_last;
   };
   std::vector<Release> seen;
+  int paid = 0;
+
+  void OnReadersHavePaid() override { ++paid; }
 
   void OnTableReleased(const TableView& view, std::vector<Extent> unreferenced, bool is_last) override {
     seen.push_back({view.id, std::move(unreferenced), is_last});
@@ -89,6 +92,80 @@ TEST(LiveTables, NothingIsReportedOnceReportingStopped) {
   fixture.tables->StopReporting();
   table.reset();
   EXPECT_TRUE(fixture.releases.seen.empty());
+}
+
+TEST(LiveTables, ReadersPayForSegmentsUntilTheTableIsWorthAMerge) {
+  Fixture fixture;
+  TableView view = ViewOf(1, {{10, 40}});
+  const auto plain = fixture.Installed(view);
+  for (int i = 0; i < 100'000; ++i) {
+    plain->CountSeek();
+  }
+  EXPECT_FALSE(plain->ReadersHavePaid());
+  view.id = TableId(2);
+  view.segments.push_back(view.segments.front());
+  view.segments.push_back(view.segments.front());
+  const auto table = fixture.Installed(view);
+  const uint64_t price = view.live_bytes();
+  uint64_t seeks = 0;
+  while (!table->ReadersHavePaid()) {
+    EXPECT_EQ(fixture.releases.paid, 0);
+    EXPECT_EQ(table->read_much(), seeks * 2 * 4096 >= price / 2);
+    table->CountSeek();
+    ++seeks;
+  }
+  // Two segments beyond the first, a block each.
+  EXPECT_EQ(seeks, CeilDiv(price, 2 * 4096));
+  for (int i = 0; i < 100; ++i) {
+    table->CountGet();
+  }
+  EXPECT_EQ(fixture.releases.paid, 1);
+}
+
+TEST(LiveTables, WhatReadersPaidCountsOnAfterAnAppendAndNotAfterAMerge) {
+  Fixture fixture;
+  TableView view = ViewOf(1, {{10, 40}});
+  view.segments.push_back(view.segments.front());
+  const auto two = fixture.Installed(view);
+  while (!two->read_much()) {
+    two->CountSeek();
+  }
+  view.generation = view.generation.Next();
+  view.segments.push_back(view.segments.front());
+  const auto three = fixture.Installed(view);
+  uint64_t seeks = 0;
+  for (; !three->ReadersHavePaid(); ++seeks) {
+    three->CountSeek();
+  }
+  EXPECT_LT(seeks, CeilDiv(view.live_bytes(), 2 * 4096));
+  view.generation = view.generation.Next();
+  view.segments.resize(1);
+  EXPECT_FALSE(fixture.Installed(view)->ReadersHavePaid());
+  view.generation = view.generation.Next();
+  view.segments.resize(2, view.segments.front());
+  EXPECT_FALSE(fixture.Installed(view)->read_much());
+}
+
+TEST(LiveTables, ATableHasOneGenerationOnceTheOthersAreLetGo) {
+  Fixture fixture;
+  EXPECT_FALSE(fixture.tables->HasOneGeneration(TableId(1)));
+  auto first = fixture.Installed(ViewOf(1, {{10, 4}}));
+  EXPECT_TRUE(fixture.tables->HasOneGeneration(TableId(1)));
+  auto second = fixture.Installed(ViewOf(2, {{10, 4}}));
+  EXPECT_FALSE(fixture.tables->HasOneGeneration(TableId(1)));
+  first.reset();
+  EXPECT_TRUE(fixture.tables->HasOneGeneration(TableId(1)));
+}
+
+TEST(LiveTables, InstalledGenerationsAreCountedOnce) {
+  Fixture fixture;
+  auto first = fixture.Installed(ViewOf(1, {{10, 4}}));
+  // A move installs it again.
+  fixture.tables->MarkInstalled(first->id(), first->generation());
+  auto second = fixture.Installed(ViewOf(2, {{10, 4}}));
+  EXPECT_EQ(fixture.tables->installed_count(), 2U);
+  first.reset();
+  EXPECT_EQ(fixture.tables->installed_count(), 1U);
 }
 
 }  // namespace

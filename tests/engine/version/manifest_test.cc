@@ -25,7 +25,7 @@ constexpr Place kTree1{1, Part::kTree};
 constexpr uint64_t kDeviceBytes = 256 * kMiB;
 
 // A store that consists of a superblock and a manifest.
-struct Machine : InstallObserver, TableReleaseObserver {
+struct Machine : InstallObserver, TableObserver {
   SystemClock clock;
   LocalExecutor executor{clock};
   NullLogger logger;
@@ -78,10 +78,9 @@ struct Machine : InstallObserver, TableReleaseObserver {
   void OnInstalled(const std::shared_ptr<const Version>& version, const VersionEdit&) override {
     installs.push_back(version->counters().next_stamp);
   }
+  void OnReadersHavePaid() override {}
   void OnTableReleased(const TableView&, std::vector<Extent> unreferenced, bool) override {
-    for (const Extent& extent : unreferenced) {
-      released_units += extent.units;
-    }
+    released_units += TotalBytes(unreferenced) / kExtentUnitBytes;
   }
 };
 

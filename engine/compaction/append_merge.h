@@ -1,0 +1,28 @@
+// Append merge (LSMA, "Append-based compaction"): the records become one more segment at the end of a child
+// table, which gets its next generation; nothing that the table holds is read or written.
+#pragma once
+
+#include "engine/base/result.h"
+#include "engine/compaction/child_merge.h"
+#include "engine/ring/task.h"
+#include "engine/table/internal_iterator.h"
+
+namespace varve {
+
+struct AppendMergeInput {
+  const TableView* child = nullptr;
+  uint32_t level = 0;
+  // In key order, from its first on.
+  InternalIterator* records = nullptr;
+  uint64_t expected_bytes = 0;
+};
+
+// Versions that no snapshot sees are dropped where a newer one is among the records; tombstones stay, for
+// what lies in the segments before (invariant 15). What the new segment shadows is no longer counted as live
+// in the others (an estimate). Precondition: fewer than kSegmentsMax segments, and a record at least. All
+// must outlive the Task. Errors: kNoSpace, kCorruption, kUnsupported, kDeviceError, kCancelled; space taken
+// has been given back.
+Task<Result<ChildOutput>> RunAppendMerge(const JobEnvironment& environment, AppendMergeInput input,
+                                         SnapshotList snapshots, SpaceReservation& reservation);
+
+}  // namespace varve

@@ -1,0 +1,217 @@
+#include "engine/compaction/block_merge.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "engine/base/internal_key.h"
+#include "engine/compaction/blocks_iterator.h"
+#include "engine/compaction/merge_loop.h"
+#include "engine/compaction/output_space.h"
+#include "engine/compaction/record_sink.h"
+#include "engine/table/block_reader.h"
+#include "engine/table/merging_iterator.h"
+
+namespace varve {
+namespace {
+
+// Of dirty blocks that are read at once.
+constexpr uint64_t kWindowBytes = 1 * kMiB;
+
+class BlockMerge {
+ public:
+  BlockMerge(const JobEnvironment& environment, const BlockMergeInput& input, MergeRules& rules,
+             SpaceReservation& reservation)
+      : environment_(environment),
+        input_(input),
+        child_(*input.child),
+        segment_before_(input.child->segments.front()),
+        rules_(rules),
+        extents_(environment.allocator, reservation),
+        writer_(environment.table.device, extents_, IoPurpose::kCompaction, child_.extents, child_.used_bytes,
+                0, HolesToUse()),
+        segment_(environment.table.store_uuid, child_.id, child_.generation.Next(), 0, writer_,
+                 environment.shape.OptionsOf(input.level)),
+        sink_(segment_, writer_) {
+    segment_.MendSegment(segment_before_);
+  }
+
+  Task<Result<ChildOutput>> Run() {
+    Status status;
+    for (const MendStep& step : input_.plan->steps) {
+      if (step.merges) {
+        status = co_await Merge(step);
+      } else {
+        Keep(step);
+      }
+      if (!status.ok()) {
+        break;
+      }
+    }
+    if (status.ok() && segment_.entries() > 0) {
+      status = co_await Finish();
+    }
+    if (!status.ok() || segment_.entries() == 0) {
+      co_await writer_.Abandon();
+    }
+    if (!status.ok()) {
+      co_return status.error();
+    }
+    co_return std::move(output_);
+  }
+
+ private:
+  std::vector<TableRange> HolesToUse() const {
+    if (!input_.reuse_holes) {
+      return {};
+    }
+    return HolesOf(child_, input_.layout->UsedRanges(), environment_.table.device.sector_bytes());
+  }
+
+  void Keep(const MendStep& step) {
+    for (size_t i = step.first_block; i < step.end_block; ++i) {
+      const IndexEntry& block = input_.layout->blocks[i];
+      kept_.push_back(TableRange::Of(block.block));
+      segment_.Keep(block);
+    }
+  }
+
+  // The dirty blocks a window at a time, each with the records up to its end.
+  Task<Status> Merge(const MendStep& step) {
+    size_t block = step.first_block;
+    size_t record = step.first_record;
+    do {
+      const size_t first_block = block;
+      std::vector<BlockHandle> window;
+      uint64_t bytes = 0;
+      while (block < step.end_block && (window.empty() || bytes < kWindowBytes)) {
+        window.push_back(input_.layout->blocks[block].block);
+        bytes += window.back().bytes;
+        ++block;
+      }
+      size_t end_record = step.end_record;
+      if (block < step.end_block) {
+        end_record = FirstRecordBehind(input_.layout->blocks[block - 1].largest, record, step.end_record);
+      }
+      Status merged = co_await MergeWindow(std::move(window), first_block, record, end_record);
+      if (merged.ok() && slice_bytes_ >= kMergeSliceBytes) {
+        merged = co_await EndMergeSlice(environment_, std::exchange(slice_bytes_, 0));
+      }
+      if (!merged.ok()) {
+        co_return merged;
+      }
+      record = end_record;
+    } while (block < step.end_block);
+    co_return OkStatus();
+  }
+
+  size_t FirstRecordBehind(std::string_view user_key, size_t begin, size_t end) const {
+    while (begin < end && UserKeyOf(input_.records->key(begin)) <= user_key) {
+      ++begin;
+    }
+    return begin;
+  }
+
+  Task<Status> MergeWindow(std::vector<BlockHandle> window, size_t first_block, size_t first_record,
+                           size_t end_record) {
+    uint64_t bytes = 0;
+    for (const BlockHandle& block : window) {
+      bytes += block.bytes;
+    }
+    output_.statistics.read_bytes += bytes;
+    for (size_t i = first_record; i < end_record; ++i) {
+      bytes += input_.records->key(i).size() + input_.records->value(i).size();
+    }
+    segment_.CutEvenly(bytes);
+    slice_bytes_ += bytes;
+    const std::span<const IndexEntry> entries =
+        std::span(input_.layout->blocks).subspan(first_block, window.size());
+    Result<std::vector<BlockRef>> blocks = co_await ReadBlocks(environment_.table, child_, std::move(window),
+                                                               BlockKind::kData, IoPurpose::kCompaction);
+    if (!blocks.ok()) {
+      co_return blocks.error();
+    }
+    std::vector<std::unique_ptr<InternalIterator>> sources;
+    sources.push_back(NewRunIterator(*input_.records, first_record, end_record, nullptr));
+    auto dirty = std::make_unique<BlocksIterator>(child_.id, std::move(blocks).value(), entries);
+    const BlocksIterator& counts = *dirty;
+    sources.push_back(std::move(dirty));
+    const std::unique_ptr<InternalIterator> merged = NewMergingIterator(std::move(sources));
+    Status status = co_await MergeRecords(environment_, *merged, rules_, nullptr, sink_, output_.statistics);
+    dirty_tombstones_ += counts.tombstones();
+    co_return status;
+  }
+
+  Task<Status> Finish() {
+    Result<MendedFilter> filter =
+        co_await MendFilter(environment_.table, child_, input_.layout->filter, input_.layout->filter_pages,
+                            segment_.hashes(), IoPurpose::kCompaction);
+    if (!filter.ok()) {
+      co_return filter.error();
+    }
+    // Counts that the blocks do not bear out come from the device.
+    if (dirty_tombstones_ > segment_before_.tombstones) {
+      co_return Corruption("a table holds more tombstones than its view counts");
+    }
+    const FilterDescriptor& before = segment_before_.filter;
+    if (before.insertions + filter->insertions > before.capacity) {
+      co_return Corruption("a filter denies keys of its table");
+    }
+    for (uint32_t page = 0; page < filter->pages.size(); ++page) {
+      if (!filter->changed.contains(page)) {
+        kept_.push_back(TableRange::Of(filter->pages[page]));
+      }
+    }
+    TableView next = child_;
+    next.generation = child_.generation.Next();
+    next.segments.front() =
+        segment_.FinishMended(std::move(filter).value(), segment_before_.tombstones - dirty_tombstones_);
+    Status written = co_await writer_.Finish();
+    if (!written.ok()) {
+      co_return written;
+    }
+    next.smallest = next.segments.front().smallest_user_key();
+    next.largest = next.segments.front().largest_user_key();
+    next.used_bytes = writer_.used_bytes();
+    next.extents = writer_.extents();
+    for (size_t i = child_.extents.size(); i < next.extents.size(); ++i) {
+      output_.taken.push_back(next.extents[i].extent);
+    }
+    std::vector<TableRange> used = std::move(kept_);
+    used.insert(used.end(), writer_.placed().begin(), writer_.placed().end());
+    const std::vector<TableRange> holes =
+        HolesOf(next, std::move(used), environment_.table.device.sector_bytes());
+    next.extents = ExtentsWithout(next.extents, holes, next.used_bytes);
+    output_.statistics.written_bytes += writer_.written_bytes();
+    output_.statistics.tables_out += 1;
+    output_.tables.push_back(std::move(next));
+    co_return OkStatus();
+  }
+
+  const JobEnvironment& environment_;
+  const BlockMergeInput& input_;
+  const TableView& child_;
+  const SegmentDescriptor& segment_before_;
+  MergeRules& rules_;
+  JobExtents extents_;
+  TableWriter writer_;
+  SegmentBuilder segment_;
+  SegmentSink sink_;
+  std::vector<TableRange> kept_;
+  uint64_t dirty_tombstones_ = 0;
+  // Merged since the last pause.
+  uint64_t slice_bytes_ = 0;
+  ChildOutput output_;
+};
+
+}  // namespace
+
+Task<Result<ChildOutput>> RunBlockMerge(const JobEnvironment& environment, BlockMergeInput input,
+                                        MergeRules& rules, SpaceReservation& reservation) {
+  BlockMerge merge(environment, input, rules, reservation);
+  Result<ChildOutput> output = co_await merge.Run();
+  co_return output;
+}
+
+}  // namespace varve

@@ -1,0 +1,341 @@
+#include "engine/compaction/merge_job.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "engine/base/check.h"
+#include "engine/compaction/append_merge.h"
+#include "engine/compaction/block_merge.h"
+#include "engine/compaction/merge_loop.h"
+#include "engine/compaction/part_records.h"
+#include "engine/compaction/table_merge_job.h"
+#include "engine/compaction/table_output.h"
+#include "engine/ring/when_all.h"
+#include "engine/table/merging_iterator.h"
+#include "engine/table/table_reader.h"
+
+namespace varve {
+
+namespace {
+
+constexpr size_t kPartsAtOnce = 3;
+// Of a child's records that are held against its index; more than this share of the child touch so many of
+// its blocks that no block merge pays.
+constexpr uint64_t kHeldBytesMax = 8 * kMiB;
+constexpr uint64_t kHeldShareOfChild = 2;
+constexpr uint32_t kReadAheadMin = 16 * kKiB;
+constexpr uint32_t kReadAheadMax = 256 * kKiB;
+// Records between two blocks become a block of their own from this share of a full one on.
+constexpr uint64_t kGapShareOfBlock = 8;
+
+// Takes what a merge keeps into a run.
+class RunSink final : public RecordSink {
+ public:
+  explicit RunSink(RecordRun& run) : run_(run) {}
+  bool NeedsCut(std::string_view) override { return false; }
+  Task<Status> Cut() override { co_return OkStatus(); }
+  void Add(std::string_view internal_key, std::string_view value) override { run_.Add(internal_key, value); }
+  bool WantsDrain() const override { return false; }
+  Task<Status> Drain() override { co_return OkStatus(); }
+
+ private:
+  RecordRun& run_;
+};
+
+class PartedMerge {
+ public:
+  PartedMerge(const JobEnvironment& environment, CompactionPlan plan, std::shared_ptr<const Version> base,
+              SnapshotList snapshots, SpaceReservation reservation)
+      : environment_(environment),
+        plan_(std::move(plan)),
+        base_(std::move(base)),
+        snapshots_(std::move(snapshots)),
+        reservation_(std::move(reservation)),
+        outputs_(plan_.children.size()) {
+    for (const PlanInput& input : plan_.inputs) {
+      ids_.push_back(input.table->id());
+      input_bytes_ += input.table->valid_bytes();
+    }
+    for (const std::shared_ptr<const LiveTable>& child : plan_.children) {
+      ids_.push_back(child->id());
+      child_bytes_ += child->valid_bytes();
+    }
+    std::sort(ids_.begin(), ids_.end());
+  }
+
+  Task<Result<JobOutput>> Run() {
+    std::vector<Task<Status>> workers;
+    for (size_t i = 0; i < std::min(kPartsAtOnce, outputs_.size()); ++i) {
+      workers.push_back(Work());
+    }
+    const Status worked = co_await WhenAllOk(std::move(workers));
+    JobOutput made = Gather();
+    if (!worked.ok()) {
+      DiscardOutput(environment_, made);
+      co_return worked.error();
+    }
+    reservation_.GiveBack();
+    Result<JobOutput> durable = co_await MadeDurable(environment_, IoPurpose::kCompaction, std::move(made));
+    co_return durable;
+  }
+
+ private:
+  // Takes one child after the other until none is left, or one has failed.
+  Task<Status> Work() {
+    while (next_part_ < outputs_.size() && !failed_) {
+      const size_t part = next_part_++;
+      Result<std::optional<ChildOutput>> output = co_await Merge(part);
+      if (!output.ok()) {
+        failed_ = true;
+        co_return output.error();
+      }
+      outputs_[part] = std::move(output).value();
+    }
+    co_return OkStatus();
+  }
+
+  Task<Result<std::optional<ChildOutput>>> Merge(size_t part) {
+    const LiveTable& child = *plan_.children[part];
+    const MergeLimits limits = environment_.shape.LimitsOf(plan_.output_level, IsLastLevel());
+    const uint64_t expected = ExpectedBytes(child);
+    PartRecords records = RecordsOf(part, expected);
+    const bool may_mend = limits.block && child.view().segments.size() == 1;
+    RecordRun held;
+    JobStatistics statistics;
+    Status status = co_await Hold(records, may_mend ? HeldBytesMax(child) : 0, held, statistics);
+    if (!status.ok()) {
+      co_return status.error();
+    }
+    if (held.empty() && !records.HasMore()) {
+      co_return std::optional<ChildOutput>();
+    }
+    ChildFacts facts = ChildFacts::Of(child.view());
+    facts.read_much = child.read_much();
+    facts.table_bytes = plan_.output_table_bytes;
+    facts.block_bytes = environment_.shape.OptionsOf(plan_.output_level).block_bytes;
+    facts.record_bytes = records.HasMore() ? std::max(expected, held.bytes()) : held.bytes();
+    facts.records = records.HasMore() ? EntriesIn(facts.record_bytes) : held.size();
+    SegmentLayout layout;
+    MendPlan mend;
+    if (may_mend && !records.HasMore()) {
+      Result<SegmentLayout> read =
+          co_await ReadSegmentLayout(environment_.table, child.view(), 0, IoPurpose::kCompaction);
+      if (!read.ok()) {
+        co_return read.error();
+      }
+      layout = std::move(read).value();
+      mend = PlanMend(layout.blocks, held, facts.block_bytes / kGapShareOfBlock);
+      facts.dirty = DirtyFacts{mend.dirty_blocks, mend.dirty_bytes};
+    }
+    const ChildMerge choice = ChooseMerge(facts, limits);
+    std::unique_ptr<InternalIterator> all = NewRunIterator(held, 0, held.size(), &records);
+    std::optional<Result<ChildOutput>> merged;
+    if (choice == ChildMerge::kBlock) {
+      OlderData older(base_, plan_.output_level, ids_);
+      MergeRules rules(snapshots_, &older);
+      BlockMergeInput input{
+          &child.view(), plan_.output_level,
+          &layout,       &mend,
+          &held,         environment_.has_one_generation && environment_.has_one_generation(child.id())};
+      merged = co_await RunBlockMerge(environment_, input, rules, reservation_);
+    } else if (choice == ChildMerge::kAppend) {
+      AppendMergeInput input{&child.view(), plan_.output_level, all.get(), facts.record_bytes};
+      merged = co_await RunAppendMerge(environment_, input, snapshots_, reservation_);
+    } else {
+      merged = co_await MergeTable(child, std::move(all), facts);
+    }
+    if (!merged->ok()) {
+      co_return merged->error();
+    }
+    ChildOutput output = std::move(*merged).value();
+    output.statistics.entries_in += statistics.entries_in - statistics.entries_out;
+    output.statistics.children_by[static_cast<size_t>(choice)] += 1;
+    co_return std::optional<ChildOutput>(std::move(output));
+  }
+
+  // Reads records for the index, versions that nobody sees left out.
+  Task<Status> Hold(PartRecords& records, uint64_t bytes_max, RecordRun& held, JobStatistics& statistics) {
+    records.LimitTo(bytes_max);
+    RunSink sink(held);
+    MergeRules rules(snapshots_, nullptr);
+    Status status = co_await MergeRecords(environment_, records, rules, nullptr, sink, statistics);
+    records.LimitTo(UINT64_MAX);
+    co_return status;
+  }
+
+  // Child and records become new tables.
+  Task<Result<ChildOutput>> MergeTable(const LiveTable& child, std::unique_ptr<InternalIterator> records,
+                                       const ChildFacts& facts) {
+    TableIteratorOptions reading;
+    reading.fill_cache = false;
+    reading.purpose = IoPurpose::kCompaction;
+    reading.readahead_bytes = kReadAheadMax;
+    reading.sequential = true;
+    std::vector<std::unique_ptr<InternalIterator>> sources;
+    sources.push_back(std::move(records));
+    sources.push_back(NewTableIterator(environment_.table, child.view(), reading));
+    const std::unique_ptr<InternalIterator> merged = NewMergingIterator(std::move(sources));
+    TableOutputOptions options;
+    options.level = plan_.output_level;
+    options.table_bytes = EvenTableBytes(facts);
+    // Parts take from one reservation: none is to take what another needs.
+    options.expected_bytes = facts.live_bytes + facts.record_bytes;
+    options.grandparents = plan_.grandparents;
+    options.grandparent_bytes_max = plan_.grandparent_bytes_max;
+    TableOutput output(environment_, reservation_, std::move(options));
+    OlderData older(base_, plan_.output_level, ids_);
+    MergeRules rules(snapshots_, &older);
+    ChildOutput made;
+    made.statistics.read_bytes = child.view().data_bytes();
+    Status status = co_await MergeRecords(environment_, *merged, rules, nullptr, output, made.statistics);
+    if (!status.ok()) {
+      co_await output.Abandon();
+      co_return status.error();
+    }
+    Result<std::vector<TableView>> tables = co_await output.Finish();
+    if (!tables.ok()) {
+      co_return tables.error();
+    }
+    made.tables = std::move(tables).value();
+    for (const TableView& table : made.tables) {
+      made.statistics.written_bytes += table.used_bytes;
+      made.statistics.tables_out += 1;
+      for (const TableExtent& extent : table.extents) {
+        made.taken.push_back(extent.extent);
+      }
+    }
+    co_return made;
+  }
+
+  // Tables of one size, so that none is left over that is small. Live bytes are an estimate: where there are
+  // more, tables are at least of the size that one table may have.
+  static uint64_t EvenTableBytes(const ChildFacts& facts) {
+    const auto total = static_cast<double>(facts.live_bytes + facts.record_bytes);
+    const auto table = static_cast<double>(std::max<uint64_t>(facts.table_bytes, 1));
+    const double tables = std::max(std::round(total / table), 1.0);
+    const double even = total / tables * 1.1;
+    return static_cast<uint64_t>(tables > 1 ? even : std::max(even, table));
+  }
+
+  bool IsLastLevel() const { return plan_.output_level >= base_->last_level(); }
+  // Of the inputs' bytes, by the child's share of all children.
+  uint64_t ExpectedBytes(const LiveTable& child) const {
+    const double share =
+        static_cast<double>(child.valid_bytes()) / static_cast<double>(std::max<uint64_t>(child_bytes_, 1));
+    return static_cast<uint64_t>(share * static_cast<double>(input_bytes_));
+  }
+  uint64_t EntriesIn(uint64_t bytes) const {
+    uint64_t entries = 0;
+    for (const PlanInput& input : plan_.inputs) {
+      entries += input.table->entries();
+    }
+    return bytes * entries / std::max<uint64_t>(input_bytes_, 1) + 1;
+  }
+  static uint64_t HeldBytesMax(const LiveTable& child) {
+    return std::min(kHeldBytesMax, child.valid_bytes() / kHeldShareOfChild);
+  }
+
+  PartRecords RecordsOf(size_t part, uint64_t expected_bytes) const {
+    TableIteratorOptions reading;
+    reading.fill_cache = false;
+    reading.purpose = IoPurpose::kCompaction;
+    reading.readahead_bytes =
+        static_cast<uint32_t>(std::clamp<uint64_t>(expected_bytes, kReadAheadMin, kReadAheadMax));
+    reading.sequential = true;
+    std::optional<std::string> low;
+    std::optional<std::string> high;
+    if (part > 0) {
+      low = plan_.children[part - 1]->largest_key();
+    }
+    if (part + 1 < plan_.children.size()) {
+      high = plan_.children[part]->largest_key();
+    }
+    std::vector<std::unique_ptr<InternalIterator>> inputs;
+    for (const PlanInput& input : plan_.inputs) {
+      const bool meets =
+          (!low || input.table->largest_key() > *low) && (!high || input.table->smallest_key() <= *high);
+      if (meets) {
+        inputs.push_back(NewTableIterator(environment_.table, input.table->view(), reading));
+      }
+    }
+    MergeObserver* const observer = plan_.inputs.front().place.level == 0 ? environment_.observer : nullptr;
+    return PartRecords(NewMergingIterator(std::move(inputs)), std::move(low), std::move(high), observer);
+  }
+
+  // What the parts have made, also where some have failed.
+  JobOutput Gather() {
+    JobOutput made;
+    for (const PlanInput& input : plan_.inputs) {
+      made.edit.RemoveTable(input.place, *input.table);
+      made.statistics.read_bytes += input.table->view().data_bytes();
+      made.statistics.tables_in += 1;
+    }
+    const Place place{plan_.output_level, Part::kTree};
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      const LiveTable& child = *plan_.children[i];
+      made.edit.RemoveTable(place, child);
+      if (!outputs_[i]) {
+        // The edit says so, since the inputs' ranges alone do not.
+        made.statistics.children_by[static_cast<size_t>(ChildMerge::kKeep)] += 1;
+        made.edit.AddTable(place, child.view());
+        continue;
+      }
+      made.statistics.tables_in += 1;
+      made.statistics.Add(outputs_[i]->statistics);
+      made.taken.insert(made.taken.end(), outputs_[i]->taken.begin(), outputs_[i]->taken.end());
+      for (TableView& table : outputs_[i]->tables) {
+        made.edit.AddTable(place, std::move(table));
+      }
+    }
+    return made;
+  }
+
+  const JobEnvironment& environment_;
+  const CompactionPlan plan_;
+  const std::shared_ptr<const Version> base_;
+  const SnapshotList snapshots_;
+  SpaceReservation reservation_;
+  std::vector<TableId> ids_;  // sorted
+  uint64_t input_bytes_ = 0;
+  uint64_t child_bytes_ = 0;
+  size_t next_part_ = 0;
+  bool failed_ = false;
+  // Nothing for a child that stays as it is.
+  std::vector<std::optional<ChildOutput>> outputs_;
+};
+
+// Less than half a table each, or none: together they become fewer tables.
+bool ChildrenAreSmall(const CompactionPlan& plan) {
+  uint64_t bytes = 0;
+  for (const std::shared_ptr<const LiveTable>& child : plan.children) {
+    bytes += child->valid_bytes();
+  }
+  return plan.children.empty() ||
+         (plan.children.size() > 1 && bytes < plan.children.size() * plan.output_table_bytes / 2);
+}
+
+}  // namespace
+
+Task<Result<JobOutput>> RunMerge(JobEnvironment environment, CompactionPlan plan,
+                                 std::shared_ptr<const Version> base, SnapshotList snapshots) {
+  const MergeLimits limits = environment.shape.LimitsOf(plan.output_level, false);
+  if ((!limits.block && !limits.append) || ChildrenAreSmall(plan)) {
+    Result<JobOutput> whole = co_await RunTableMerge(std::move(environment), std::move(plan), std::move(base),
+                                                     std::move(snapshots));
+    co_return whole;
+  }
+  Check(plan.kind == MergeKind::kTableMerge, "a merge was asked to run another kind of plan");
+  Result<SpaceReservation> reservation =
+      environment.allocator.Reserve(SpaceNeededBy(plan, environment.shape), SpaceClass::kInternal);
+  if (!reservation.ok()) {
+    co_return reservation.error();
+  }
+  PartedMerge merge(environment, std::move(plan), std::move(base), std::move(snapshots),
+                    std::move(reservation).value());
+  Result<JobOutput> output = co_await merge.Run();
+  co_return output;
+}
+
+}  // namespace varve

@@ -1,0 +1,63 @@
+#include "engine/compaction/part_records.h"
+
+#include <utility>
+
+#include "engine/base/check.h"
+#include "engine/base/internal_key.h"
+
+namespace varve {
+namespace {
+
+Step NoSuchMove() {
+  Check(false, "what a merge reads is walked from its first record on");
+  return Step::kDone;
+}
+
+}  // namespace
+
+PartRecords::PartRecords(std::unique_ptr<InternalIterator> inputs, std::optional<std::string> low,
+                         std::optional<std::string> high, MergeObserver* observer)
+    : inputs_(std::move(inputs)), low_(std::move(low)), high_(std::move(high)), observer_(observer) {
+}
+
+Step PartRecords::Seek(std::string_view) {
+  return NoSuchMove();
+}
+Step PartRecords::SeekForPrev(std::string_view) {
+  return NoSuchMove();
+}
+Step PartRecords::SeekToLast() {
+  return NoSuchMove();
+}
+Step PartRecords::Prev() {
+  return NoSuchMove();
+}
+
+Step PartRecords::SeekToFirst() {
+  passed_bytes_ = 0;
+  if (!low_) {
+    return inputs_->SeekToFirst();
+  }
+  // Behind the oldest version that a key can have: no record has sequence number 0.
+  std::string behind;
+  AppendInternalKey(behind, *low_, SequenceNumber(0), RecordKind::kTombstone);
+  return inputs_->Seek(behind);
+}
+
+Step PartRecords::Next() {
+  passed_bytes_ += key().size() + value().size();
+  if (observer_ != nullptr) {
+    observer_->OnMergedKey(UserKeyOf(key()));
+  }
+  return inputs_->Next();
+}
+
+Task<void> PartRecords::Load() {
+  co_await inputs_->Load();
+}
+
+bool PartRecords::HasMore() const {
+  return inputs_->Valid() && (!high_ || UserKeyOf(inputs_->key()) <= *high_);
+}
+
+}  // namespace varve

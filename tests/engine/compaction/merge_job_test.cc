@@ -1,0 +1,336 @@
+// Merges that mend, append to and rewrite child tables, against a model of every version.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "engine/base/prng.h"
+#include "engine/compaction/blocks_iterator.h"
+#include "engine/table/block_reader.h"
+#include "engine/table/segment_layout.h"
+#include "tests/engine/compaction/record_model.h"
+#include "tests/engine/compaction/small_store.h"
+#include "tests/support/fault_list.h"
+
+namespace varve {
+namespace {
+
+std::string KeyOf(uint64_t n) {
+  return fmt::format("key{:06}", n);
+}
+
+std::string ValueOf(uint64_t n, uint64_t version, size_t bytes) {
+  return fmt::format("{}.{}:", n, version) + std::string(bytes, 'v');
+}
+
+uint64_t ChildrenBy(const Result<JobOutput>& output, ChildMerge merge) {
+  return output->statistics.children_by[static_cast<size_t>(merge)];
+}
+
+void ExpectWhole(SmallStore& store, const Version& version) {
+  FaultList list;
+  version.ForEachTable([&](const LiveTable& table) {
+    const Status verified = store.executor.Run(VerifyTable(store.jobs->table, table.view(), list));
+    EXPECT_TRUE(verified.ok()) << verified.ToString();
+  });
+  EXPECT_TRUE(list.faults.empty()) << list.faults.front().what;
+}
+
+// Level 2 holds keys 0 to `keys`, a table of some 128 KiB after the other, with filters that have a reserve.
+class Merges : public testing::TestWithParam<uint32_t> {
+ protected:
+  static constexpr uint64_t kKeys = 2000;
+
+  void SetUp() override {
+    newest_.clear();
+    sequence_ = 0;
+    store_ = std::make_unique<SmallStore>(GetParam());
+    store_->segment.filter_reserve = 1;
+    Put(0, kKeys, 1, 400);
+    store_->MergeAll(0);
+    store_->MergeAll(1);
+  }
+
+  // Every `step`th key, into a table of level 0.
+  void Put(uint64_t from, uint64_t to, uint64_t step, size_t value_bytes) {
+    Memtable memtable(4 * kMiB);
+    for (uint64_t n = from; n < to; n += step) {
+      ++sequence_;
+      newest_[n] = ValueOf(n, sequence_, value_bytes);
+      memtable.Add(SequenceNumber(sequence_), RecordKind::kValue, KeyOf(n), newest_[n]);
+    }
+    store_->Flush(memtable);
+  }
+  void ExpectNewest() {
+    for (const auto& [n, value] : newest_) {
+      ASSERT_EQ(store_->Read(KeyOf(n)), value) << n;
+    }
+    ExpectWhole(*store_, *store_->versions->current());
+    store_->ExpectSpaceIsAccountedFor();
+  }
+
+  // Of level 2, after block merges of `keys` keys in each `step`, other ones in each round.
+  uint64_t WastedAfterRounds(bool reuses_holes, uint64_t keys, uint64_t step) {
+    SetUp();
+    if (!reuses_holes) {
+      store_->jobs->has_one_generation = nullptr;
+    }
+    store_->limits.wasted_share_max = 10;
+    for (uint64_t round = 0; round < 12; ++round) {
+      const uint64_t first = round * 8 * keys % step;
+      for (uint64_t i = 0; i < keys; ++i) {
+        Put(first + i, kKeys, step, 400);
+      }
+      store_->limits.block = false;
+      store_->MergeAll(0);
+      store_->limits.block = true;
+      store_->MergeAll(1);
+      ExpectNewest();
+    }
+    uint64_t wasted = 0;
+    const SortedTables& tree = store_->versions->current()->tree(2);
+    for (auto cursor = tree.First(); cursor.Valid(); cursor.Next()) {
+      wasted += cursor->view().wasted_bytes();
+    }
+    return wasted;
+  }
+
+  std::unique_ptr<SmallStore> store_;
+  uint64_t sequence_ = 0;
+  std::map<uint64_t, std::string> newest_;
+};
+INSTANTIATE_TEST_SUITE_P(SectorBytes, Merges, testing::Values(512, 4096));
+
+TEST_P(Merges, FewRecordsMendTheBlocksThatTheyTouch) {
+  store_->limits.block = true;
+  Put(0, kKeys, 100, 400);
+  store_->limits.block = false;
+  store_->MergeAll(0);
+  store_->limits.block = true;
+  const uint64_t tables = store_->versions->current()->tree(2).size();
+  const uint64_t data_bytes = store_->versions->current()->tree(2).totals().valid_bytes;
+  Result<JobOutput> output = store_->RunMerge(store_->PlanAll(1), {});
+  ASSERT_TRUE(output.ok()) << output.ToString();
+  EXPECT_EQ(ChildrenBy(output, ChildMerge::kBlock), tables);
+  EXPECT_LT(output->statistics.written_bytes, data_bytes / 2);
+  EXPECT_LT(output->statistics.read_bytes, data_bytes / 2);
+  store_->Install(output->edit);
+  EXPECT_EQ(store_->versions->current()->tree(2).size(), tables);
+  ExpectNewest();
+}
+
+TEST_P(Merges, MoreRecordsBecomeASegment) {
+  Put(0, kKeys, 3, 400);
+  store_->MergeAll(0);
+  store_->limits.block = true;
+  store_->limits.append = true;
+  const uint64_t tables = store_->versions->current()->tree(2).size();
+  Result<JobOutput> output = store_->RunMerge(store_->PlanAll(1), {});
+  ASSERT_TRUE(output.ok()) << output.ToString();
+  EXPECT_EQ(ChildrenBy(output, ChildMerge::kAppend), tables);
+  store_->Install(output->edit);
+  const SortedTables& tree = store_->versions->current()->tree(2);
+  for (auto cursor = tree.First(); cursor.Valid(); cursor.Next()) {
+    EXPECT_EQ(cursor->view().segments.size(), 2u);
+    // What the new segment shadows does not count as live.
+    const double live = static_cast<double>(cursor->view().live_bytes());
+    EXPECT_NEAR(live / static_cast<double>(cursor->view().segments.front().data_bytes), 1.0, 0.1);
+  }
+  ExpectNewest();
+}
+
+TEST_P(Merges, AChildThatNoRecordMeetsStays) {
+  Put(0, kKeys / 4, 7, 400);
+  Put(kKeys * 3 / 4, kKeys, 7, 400);
+  store_->MergeAll(0);
+  store_->limits.block = true;
+  const auto middle = [this] {
+    return store_->versions->current()->tree(2).Overlapping({KeyOf(1000), KeyOf(1000)}).front()->view();
+  };
+  const TableView before = middle();
+  store_->MergeAll(1);
+  EXPECT_EQ(middle().id, before.id);
+  EXPECT_EQ(middle().generation, before.generation);
+  ExpectNewest();
+}
+
+// What a merge leaves dead is written again by the next ones.
+TEST_P(Merges, HolesOfAnOlderGenerationAreWrittenAgain) {
+  const uint64_t without = WastedAfterRounds(false, 1, 100);
+  // A lone dead block holds seven whole sectors of 512 bytes, but none or one of 4096.
+  EXPECT_LT(WastedAfterRounds(true, 1, 100), GetParam() == 512 ? without * 4 / 10 : without * 8 / 10)
+      << without;
+}
+
+// Holes are smaller than the blocks that left them: the last block of a stretch is cut to what is left.
+TEST_P(Merges, BlocksAreCutToFitIntoHoles) {
+  const uint64_t without = WastedAfterRounds(false, 40, 400);
+  EXPECT_LT(WastedAfterRounds(true, 40, 400), without * (GetParam() == 512 ? 32 : 42) / 100) << without;
+}
+
+TEST_P(Merges, ABlockWithAKeyThatTheIndexLeavesOutIsCorrupt) {
+  const std::shared_ptr<const LiveTable> table = store_->versions->current()->tree(2).First().shared();
+  const TableEnvironment& tables = store_->jobs->table;
+  SegmentLayout layout =
+      store_->executor.Run(ReadSegmentLayout(tables, table->view(), 0, IoPurpose::kCompaction)).value();
+  layout.blocks.resize(2);
+  std::vector<BlockHandle> handles{layout.blocks[0].block, layout.blocks[1].block};
+  const std::vector<BlockRef> blocks =
+      store_->executor
+          .Run(ReadBlocks(tables, table->view(), handles, BlockKind::kData, IoPurpose::kCompaction))
+          .value();
+  const auto walk = [&](const std::vector<IndexEntry>& entries) {
+    BlocksIterator records(table->id(), blocks, entries);
+    uint64_t count = 0;
+    for (records.SeekToFirst(); records.Valid(); records.Next()) {
+      ++count;
+    }
+    return std::pair(count, records.status().Is(ErrorCode::kCorruption));
+  };
+  EXPECT_EQ(walk(layout.blocks), std::pair(layout.blocks[0].entries + layout.blocks[1].entries, false));
+  std::vector<IndexEntry> entries = layout.blocks;
+  entries[1].largest = entries[1].smallest;
+  EXPECT_EQ(walk(entries), std::pair(layout.blocks[0].entries + 1, true));
+  entries = layout.blocks;
+  entries[0].smallest = entries[0].largest;
+  EXPECT_EQ(walk(entries), std::pair(uint64_t{0}, true));
+}
+
+TEST_P(Merges, WhatAReaderHoldsIsNeverWrittenAgain) {
+  store_->limits.block = true;
+  store_->limits.wasted_share_max = 10;
+  std::vector<std::shared_ptr<const Version>> held;
+  for (uint64_t round = 0; round < 8; ++round) {
+    held.push_back(store_->versions->current());
+    Put(round * 8, kKeys, 100, 400);
+    store_->limits.block = false;
+    store_->MergeAll(0);
+    store_->limits.block = true;
+    store_->MergeAll(1);
+    for (const auto& version : held) {
+      ExpectWhole(*store_, *version);
+    }
+    if (round == 5) {
+      held.erase(held.begin(), held.begin() + 3);
+    }
+  }
+  held.clear();
+  ExpectNewest();
+}
+
+TEST_P(Merges, AMergeThatFailsAtAnyWriteOrReadLeavesNoTrace) {
+  Put(0, kKeys, 90, 400);
+  store_->MergeAll(0);
+  for (const bool append : {false, true}) {
+    store_->limits.block = !append;
+    store_->limits.append = append;
+    const std::string before = store_->versions->current()->ToString();
+    int failures = 0;
+    bool failed = true;
+    for (uint64_t later = 0; failed; ++later) {
+      for (const bool read : {true, false}) {
+        store_->device.Heal();
+        read ? store_->device.FailRead(later) : store_->device.FailWrite(later);
+        Result<JobOutput> output = store_->RunMerge(store_->PlanAll(1), {});
+        failed = !output.ok();
+        failures += failed;
+        if (output.ok()) {
+          DiscardOutput(*store_->jobs, *output);
+          store_->allocator->FinishReclaim(store_->allocator->BeginReclaim());
+        }
+        store_->ExpectSpaceIsAccountedFor();
+        EXPECT_EQ(store_->versions->current()->ToString(), before);
+        ExpectWhole(*store_, *store_->versions->current());
+      }
+    }
+    EXPECT_GE(failures, 4);
+    store_->device.Heal();
+  }
+  ExpectNewest();
+}
+
+class MergeModel : public testing::TestWithParam<std::tuple<uint32_t, int>> {};
+INSTANTIATE_TEST_SUITE_P(SectorBytesAndTechniques, MergeModel,
+                         testing::Combine(testing::Values(512, 4096), testing::Values(1, 2, 3)));
+
+TEST_P(MergeModel, RandomMergesReadLikeAModelAtEverySnapshotAndFromEveryVersion) {
+  const auto [sector_bytes, techniques] = GetParam();
+  for (uint64_t seed = 1; seed <= 3; ++seed) {
+    SmallStore store(sector_bytes, seed % 2 == 0);
+    store.segment.filter_reserve = 1;
+    store.segment.block_bytes = 1024;
+    Prng prng(seed);
+    RecordModel model;
+    SnapshotList snapshots;
+    std::vector<std::shared_ptr<const Version>> held;
+    uint64_t sequence = 1;
+    std::array<uint64_t, kChildMerges> children_by{};
+    for (int round = 0; round < 60; ++round) {
+      Memtable memtable(256 * kKiB);
+      // Now and then all in a few blocks.
+      const uint64_t range = prng.OneIn(3) ? 12 : 1500;
+      const uint64_t first = prng.Below(1500 - range + 1);
+      for (uint64_t n = 5 + prng.Below(prng.OneIn(3) ? 250 : 40); n > 0; --n) {
+        const std::string key = KeyOf(first + prng.Below(range));
+        const bool is_delete = prng.OneIn(5);
+        std::string value = fmt::format("{}={}", sequence, std::string(prng.Below(500), 'v'));
+        memtable.Add(SequenceNumber(sequence), is_delete ? RecordKind::kTombstone : RecordKind::kValue, key,
+                     is_delete ? std::string_view() : value);
+        model.Put(sequence, key, is_delete ? std::nullopt : std::optional(std::move(value)));
+        if (prng.OneIn(200)) {
+          snapshots.push_back(SequenceNumber(sequence));
+        }
+        ++sequence;
+      }
+      store.Flush(memtable, snapshots);
+      for (uint32_t level = 0; level < 3; ++level) {
+        if (!prng.OneIn(level + 2) || store.PlanAll(level).inputs.empty()) {
+          continue;
+        }
+        // Both at once where both may be, or one of them, or none.
+        store.limits.block = (techniques & 1) != 0 && !prng.OneIn(3);
+        store.limits.append = (techniques & 2) != 0 && !prng.OneIn(3);
+        Result<JobOutput> output = store.RunMerge(store.PlanAll(level), snapshots);
+        ASSERT_TRUE(output.ok()) << output.ToString();
+        for (size_t i = 0; i < kChildMerges; ++i) {
+          children_by[i] += output->statistics.children_by[i];
+        }
+        store.Install(output->edit);
+      }
+      if (testing::Test::HasFatalFailure()) {
+        return;
+      }
+      if (prng.OneIn(4)) {
+        held.push_back(store.versions->current());
+      }
+      if (held.size() > 3 || (!held.empty() && prng.OneIn(5))) {
+        held.erase(held.begin() + static_cast<ptrdiff_t>(prng.Below(held.size())));
+      }
+      if (!snapshots.empty() && prng.OneIn(4)) {
+        snapshots.erase(snapshots.begin() + static_cast<ptrdiff_t>(prng.Below(snapshots.size())));
+      }
+      for (int i = 0; i < 60; ++i) {
+        const std::string key = KeyOf(prng.Below(1500));
+        ASSERT_EQ(store.Read(key), model.Read(key, sequence)) << key;
+        for (const SequenceNumber snapshot : snapshots) {
+          ASSERT_EQ(store.Read(key, snapshot.value), model.Read(key, snapshot.value))
+              << key << " at " << snapshot.value;
+        }
+      }
+      for (const auto& version : held) {
+        ExpectWhole(store, *version);
+      }
+      ExpectWhole(store, *store.versions->current());
+    }
+    held.clear();
+    store.ExpectSpaceIsAccountedFor();
+    EXPECT_EQ(children_by[static_cast<size_t>(ChildMerge::kBlock)] > 0, (techniques & 1) != 0);
+    EXPECT_EQ(children_by[static_cast<size_t>(ChildMerge::kAppend)] > 0, (techniques & 2) != 0);
+    EXPECT_GT(children_by[static_cast<size_t>(ChildMerge::kTable)], 0U);
+  }
+}
+
+}  // namespace
+}  // namespace varve
