@@ -2,8 +2,10 @@
 #pragma once
 
 #include <array>
+#include <string>
 #include <string_view>
 
+#include "engine/base/result.h"
 #include "engine/store/store.h"
 
 namespace varve {
@@ -21,5 +23,9 @@ inline constexpr std::array<TechniqueName, 6> kTechniqueNames = {{
     {"delete", &Techniques::delete_aware},
     {"monkey", &Techniques::monkey},
 }};
+
+// "block:append", or "none". Names are separated by ':' or '+', since ',' separates options (a quoted comma
+// works too). kInvalidArgument: a name is not known.
+Result<Techniques> ParseTechniques(std::string_view text);
 
 }  // namespace varve

@@ -21,6 +21,7 @@
 #include "engine/base/units.h"
 #include "engine/space/superblock_store.h"
 #include "engine/store/format_store.h"
+#include "tools/bench/bench_options.h"
 #include "tools/device_content.h"
 #include "tools/device_store.h"
 
@@ -75,7 +76,7 @@ Result<int> MakeMemoryFile(uint64_t bytes, std::string& path) {
 }  // namespace
 
 Result<std::unique_ptr<Bed>> Bed::Make(const BedOptions& options, bool for_peers) {
-  std::unique_ptr<Bed> bed(new Bed());
+  std::unique_ptr<Bed> bed(new Bed(options.block_bytes));
   bed->device_ = options.device;
   std::string file = options.device;
   int memory_file = -1;
@@ -152,7 +153,7 @@ Result<std::string> Bed::Prepare(const std::string& engine) {
   if (Status cleared = Clear(); !cleared.ok()) {
     return cleared.error();
   }
-  if (engine == "varve") {
+  if (IsVarve(engine)) {
     if (Status formatted = FormatVarve(); !formatted.ok()) {
       return formatted.error();
     }
@@ -185,6 +186,7 @@ Status Bed::FormatVarve() {
   FormatStoreOptions options;
   options.label = kLabel;
   options.uuid = MakeUuid(random.Next(), random.Next());
+  options.parameters.data_block_bytes = block_bytes_;
   return on.Run(FormatStore(on.device(), on.clock(), options)).status();
 }
 

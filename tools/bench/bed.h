@@ -10,6 +10,7 @@
 #include <string>
 
 #include "engine/base/result.h"
+#include "engine/base/units.h"
 #include "tools/loop_device.h"
 
 namespace varve {
@@ -20,6 +21,8 @@ struct BedOptions {
   uint64_t memory_bytes = 0;
   // Take a device that holds something.
   bool force = false;
+  // Target of a data block's size in stores of varve.
+  uint32_t block_bytes = 4 * kKiB;
 };
 
 // One thread; blocks.
@@ -48,13 +51,14 @@ class Bed {
   uint64_t size_bytes() const { return size_bytes_; }
 
  private:
-  Bed() = default;
+  explicit Bed(uint32_t block_bytes) : block_bytes_(block_bytes) {}
   Status CheckUnused(bool force);
   Status DiscardAll();
   Status Mount();
   void Unmount();
   Status FormatVarve();
 
+  const uint32_t block_bytes_;
   // Nothing is discarded before this is set: the device is known to hold nothing that is missed.
   bool taken_ = false;
   std::optional<LoopDevice> loop_;

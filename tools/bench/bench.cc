@@ -248,6 +248,7 @@ json OptionsJson(const BenchOptions& options, const Bed& bed, const Bench& bench
           {"table_bytes", run.table_bytes},
           {"level_ratio", run.level_ratio},
           {"level1_bytes", run.level1_bytes},
+          {"block_bytes", run.block_bytes},
           {"background_threads", run.background_threads},
           {"spin_micros", run.spin_micros},
           {"memory_limit_bytes", bench.memory_limit(true)},
@@ -276,7 +277,7 @@ Status RunOn(const BenchOptions& options, bool& failed) {
   // Before anything that it would have to take down.
   const EndSignals signals;
   const bool for_peers = std::any_of(options.engines.begin(), options.engines.end(),
-                                     [](const std::string& engine) { return engine != "varve"; });
+                                     [](const std::string& engine) { return !IsVarve(engine); });
   const Result<std::unique_ptr<Bed>> bed = Bed::Make(options.bed, for_peers);
   if (!bed.ok()) {
     return bed.error();

@@ -52,6 +52,17 @@ std::string CommandLine() {
   return line.substr(0, line.find_last_not_of(' ') + 1);
 }
 
+std::string CheckEngine(std::string& name) {
+  if (name == "rocksdb" || name == "leveldb" || name == kVarveEngine) {
+    return {};
+  }
+  if (!IsVarve(name)) {
+    return fmt::format("{}: no such engine; give varve, rocksdb or leveldb", name);
+  }
+  const Result<Techniques> techniques = TechniquesOfVarve(name, Techniques());
+  return techniques.ok() ? std::string() : std::string(techniques.error().message());
+}
+
 bool TakeSize(const std::string& text, const char* option, uint64_t& bytes) {
   if (text.empty()) {
     return true;
@@ -81,6 +92,7 @@ int Run(BenchArguments& arguments, const CLI::App& command, const char* version)
       !TakeSize(arguments.throttle_bytes, "--throttle-bytes", options.throttle_bytes_per_second)) {
     return kExitUsage;
   }
+  options.bed.block_bytes = static_cast<uint32_t>(options.run.block_bytes);
   options.version = version;
   options.command_line = CommandLine();
   options.worker_arguments = GivenRunOptions(command);
@@ -99,9 +111,12 @@ void AddBenchCommand(CLI::App& app, int& exit_code, const char* version) {
   command->add_option("--memory", arguments->memory,
                       "In place of a device: a loop device of this size in memory, for example 4G (root)");
   command->add_flag("-f,--force", options.bed.force, "Take a device that holds something");
-  command->add_option("--engines", options.engines, "Any of varve, rocksdb, leveldb, in this order")
+  command
+      ->add_option("--engines", options.engines,
+                   "Any of varve, rocksdb, leveldb, in this order; varve:none or varve:block:append is varve "
+                   "with these techniques alone")
       ->delimiter(',')
-      ->check(CLI::IsMember({"varve", "rocksdb", "leveldb"}))
+      ->check(CLI::Validator(CheckEngine, "NAME,..."))
       ->capture_default_str();
   command->add_option("--rounds", options.rounds, "How often each engine runs, in turn")
       ->check(CLI::Range(1, 1000))

@@ -149,6 +149,8 @@ void AddEngineOptions(CLI::App& command, RunOptions& options) {
   command.add_option("--memtable", options.memtable_bytes, "Write buffer (default: 64M)")->transform(Size());
   command.add_option("--table-size", options.table_bytes, "Target size of a table (default: 64M)")
       ->transform(Size());
+  command.add_option("--block-size", options.block_bytes, "Target size of a data block (default: 4K)")
+      ->transform(Size());
   command.add_option("--ratio", options.level_ratio, "Size of a level by the one above")
       ->check(CLI::Range(2, 100))
       ->capture_default_str();
@@ -167,6 +169,15 @@ void AddEngineOptions(CLI::App& command, RunOptions& options) {
 }
 
 }  // namespace
+
+bool IsVarve(std::string_view engine) {
+  return engine == kVarveEngine || engine.starts_with("varve:");
+}
+
+Result<Techniques> TechniquesOfVarve(std::string_view engine, const Techniques& unless_named) {
+  const size_t colon = engine.find(':');
+  return colon == std::string_view::npos ? unless_named : ParseTechniques(engine.substr(colon + 1));
+}
 
 uint64_t DefaultMemoryLimit(const RunOptions& run, bool writing) {
   const uint64_t write_buffers = writing ? kWriteBuffersAtOnce : 1;

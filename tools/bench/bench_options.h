@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/base/units.h"
@@ -41,12 +42,20 @@ struct RunOptions {
   uint64_t table_bytes = 64 * kMiB;
   uint32_t level_ratio = 10;
   uint64_t level1_bytes = 256 * kMiB;
+  uint64_t block_bytes = 4 * kKiB;  // target of a data block's size
   uint32_t background_threads = 1;
   uint32_t spin_micros = 50;  // of varve's threads that ask
   Techniques techniques;
 
   uint64_t operations_of_reads() const { return operations != 0 ? operations : number; }
 };
+
+// "varve", or "varve:" and techniques.
+inline constexpr const char* kVarveEngine = "varve";
+bool IsVarve(std::string_view engine);
+// Those that the engine's name gives, or else `unless_named`. Precondition: IsVarve. kInvalidArgument: a name
+// is not known.
+Result<Techniques> TechniquesOfVarve(std::string_view engine, const Techniques& unless_named);
 
 // What every engine is to get by with, its page cache included: the cache, the write buffers that may exist
 // at once, and room for the rest of it. In reads of a settled store one write buffer exists, so that only as

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tools/bench/bench_options.h"
 #include "tools/sizes.h"
 
 namespace varve {
@@ -17,8 +18,6 @@ namespace varve {
 namespace {
 
 using nlohmann::json;
-
-constexpr const char* kReference = "varve";
 
 enum class Unit { kCount, kRate, kSeconds, kMicroseconds, kBytes, kFactor };
 
@@ -110,12 +109,13 @@ std::vector<PhaseOfRuns> Gather(const json& runs, std::vector<std::string>& engi
 }
 
 // "123456 (x1.25)"; the ratio is left out for the reference itself and where it says nothing.
-std::string Cell(const PhaseOfRuns& phase, const std::string& engine, const Figure& figure) {
+std::string Cell(const PhaseOfRuns& phase, const std::string& engine, const std::string& compared_to,
+                 const Figure& figure) {
   const auto found = phase.by_engine_and_round.find(engine);
   if (found == phase.by_engine_and_round.end()) {
     return "-";
   }
-  const auto reference = phase.by_engine_and_round.find(kReference);
+  const auto reference = phase.by_engine_and_round.find(compared_to);
   std::vector<double> values;
   std::vector<double> ratios;
   for (const auto& [round, figures] : found->second) {
@@ -124,7 +124,7 @@ std::string Cell(const PhaseOfRuns& phase, const std::string& engine, const Figu
       continue;
     }
     values.push_back(*value);
-    if (engine != kReference && reference != phase.by_engine_and_round.end() &&
+    if (engine != compared_to && reference != phase.by_engine_and_round.end() &&
         reference->second.contains(round)) {
       const std::optional<double> base = ValueOf(reference->second.at(round), figure);
       if (base.has_value() && *base != 0) {
@@ -165,7 +165,7 @@ std::string Table(const PhaseOfRuns& phase, const std::vector<std::string>& engi
     }
     table += fmt::format("  {:<{}}", figure.title, kTitleWidth - 2);
     for (const std::string& engine : engines) {
-      table += fmt::format("{:>{}}", Cell(phase, engine, figure), kColumnWidth);
+      table += fmt::format("{:>{}}", Cell(phase, engine, engines.front(), figure), kColumnWidth);
     }
     table += "\n";
   }
@@ -177,6 +177,9 @@ std::string Table(const PhaseOfRuns& phase, const std::vector<std::string>& engi
 std::string ComparisonTables(const json& runs) {
   std::vector<std::string> engines;
   const std::vector<PhaseOfRuns> phases = Gather(runs, engines);
+  // What all are compared to comes first.
+  std::stable_partition(engines.begin(), engines.end(),
+                        [](const std::string& name) { return name == kVarveEngine; });
   std::string tables;
   for (const PhaseOfRuns& phase : phases) {
     tables += Table(phase, engines);

@@ -26,6 +26,8 @@ struct EngineSettings {
   uint64_t table_bytes = 0;
   uint32_t level_ratio = 0;
   uint64_t level1_bytes = 0;
+  // Of the peers' tables; varve's device was formatted with it.
+  uint64_t block_bytes = 0;
   uint32_t background_threads = 1;
   // Every write is durable before its call ends. Otherwise varve makes its log durable each second, and the
   // others hand theirs to the kernel at each write.

@@ -83,7 +83,7 @@ class JobCounter final : public leveldb::Logger {
   }
 
   std::map<std::string, uint64_t> counts() const {
-    return {{"flush", flushes_}, {"table_merge", merges_}, {"trivial_move", moves_}};
+    return {{"flush", flushes_}, {"merge", merges_}, {"trivial_move", moves_}};
   }
 
  private:
@@ -174,7 +174,7 @@ class LeveldbEngine final : public Engine {
     options.compression = leveldb::kNoCompression;
     options.write_buffer_size = settings_.memtable_bytes;
     options.max_file_size = settings_.table_bytes;
-    options.block_size = 4 * kKiB;
+    options.block_size = settings_.block_bytes;
     options.block_cache = cache_.get();
     options.filter_policy = filter_.get();
     options.info_log = &jobs_;

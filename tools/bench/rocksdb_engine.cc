@@ -70,7 +70,7 @@ class JobCounter final : public rocksdb::EventListener {
   void OnFlushCompleted(rocksdb::DB*, const rocksdb::FlushJobInfo&) override { Count("flush"); }
   void OnCompactionCompleted(rocksdb::DB*, const rocksdb::CompactionJobInfo& job) override {
     const bool moved = job.stats.num_output_files == 0 || job.output_files == job.input_files;
-    Count(moved ? "trivial_move" : "table_merge");
+    Count(moved ? "trivial_move" : "merge");
   }
   std::map<std::string, uint64_t> counts() {
     const std::lock_guard lock(mutex_);
@@ -284,7 +284,7 @@ class RocksdbEngine final : public Engine {
     options.listeners.push_back(jobs_);
 
     rocksdb::BlockBasedTableOptions table;
-    table.block_size = 4 * kKiB;
+    table.block_size = settings_.block_bytes;
     table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(kFilterBitsPerKey));
     rocksdb::LRUCacheOptions cache;
     cache.capacity = settings_.cache_bytes;

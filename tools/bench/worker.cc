@@ -36,6 +36,7 @@ std::unique_ptr<Engine> MakeEngine(const WorkerOptions& worker, const RunOptions
   settings.table_bytes = run.table_bytes;
   settings.level_ratio = run.level_ratio;
   settings.level1_bytes = run.level1_bytes;
+  settings.block_bytes = run.block_bytes;
   settings.background_threads = run.background_threads;
   settings.sync = run.sync;
   settings.log_interval_nanos = static_cast<uint64_t>(run.log_interval_seconds * 1e9);
@@ -46,7 +47,14 @@ std::unique_ptr<Engine> MakeEngine(const WorkerOptions& worker, const RunOptions
   if (worker.engine == "leveldb") {
     return MakeLeveldbEngine(settings);
   }
-  return worker.engine == "varve" ? MakeVarveEngine(settings, clock) : nullptr;
+  if (!IsVarve(worker.engine)) {
+    return nullptr;
+  }
+  const Result<Techniques> techniques = TechniquesOfVarve(worker.engine, run.techniques);
+  if (techniques.ok()) {
+    settings.techniques = *techniques;
+  }
+  return techniques.ok() ? MakeVarveEngine(settings, clock) : nullptr;
 }
 
 class Run {
