@@ -2,32 +2,10 @@
 
 #include <fmt/format.h>
 
-#include "engine/base/check.h"
 #include "engine/base/internal_key.h"
 #include "engine/table/table_format.h"
 
 namespace varve {
-namespace {
-
-Step NoSuchMove() {
-  Check(false, "blocks in memory are walked from the first one on");
-  return Step::kDone;
-}
-
-}  // namespace
-
-Step BlocksIterator::Seek(std::string_view) {
-  return NoSuchMove();
-}
-Step BlocksIterator::SeekForPrev(std::string_view) {
-  return NoSuchMove();
-}
-Step BlocksIterator::SeekToLast() {
-  return NoSuchMove();
-}
-Step BlocksIterator::Prev() {
-  return NoSuchMove();
-}
 
 Step BlocksIterator::SeekToFirst() {
   at_ = 0;

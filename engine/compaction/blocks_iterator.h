@@ -5,24 +5,20 @@
 #include <vector>
 
 #include "engine/cache/block_cache.h"
+#include "engine/compaction/forward_iterator.h"
 #include "engine/table/data_block.h"
 #include "engine/table/index_block.h"
-#include "engine/table/internal_iterator.h"
 
 namespace varve {
 
 // SeekToFirst and Next alone are allowed. Errors: kCorruption (also where a block holds a key that its index
 // entry leaves out), kUnsupported.
-class BlocksIterator final : public InternalIterator {
+class BlocksIterator final : public ForwardIterator {
  public:
   // `entries` are those of `blocks` in the index, and must outlive it. `table` is for messages.
   BlocksIterator(TableId table, std::vector<BlockRef> blocks, std::span<const IndexEntry> entries)
       : table_(table), blocks_(std::move(blocks)), entries_(entries) {}
 
-  Step Seek(std::string_view internal_key) override;
-  Step SeekForPrev(std::string_view internal_key) override;
-  Step SeekToLast() override;
-  Step Prev() override;
   Step SeekToFirst() override;
   Step Next() override;
   Task<void> Load() override { co_return; }

@@ -2,35 +2,13 @@
 
 #include <utility>
 
-#include "engine/base/check.h"
 #include "engine/base/internal_key.h"
 
 namespace varve {
-namespace {
-
-Step NoSuchMove() {
-  Check(false, "what a merge reads is walked from its first record on");
-  return Step::kDone;
-}
-
-}  // namespace
 
 PartRecords::PartRecords(std::unique_ptr<InternalIterator> inputs, std::optional<std::string> low,
                          std::optional<std::string> high, MergeObserver* observer)
     : inputs_(std::move(inputs)), low_(std::move(low)), high_(std::move(high)), observer_(observer) {
-}
-
-Step PartRecords::Seek(std::string_view) {
-  return NoSuchMove();
-}
-Step PartRecords::SeekForPrev(std::string_view) {
-  return NoSuchMove();
-}
-Step PartRecords::SeekToLast() {
-  return NoSuchMove();
-}
-Step PartRecords::Prev() {
-  return NoSuchMove();
 }
 
 Step PartRecords::SeekToFirst() {

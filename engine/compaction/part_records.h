@@ -6,12 +6,12 @@
 #include <optional>
 #include <string>
 
+#include "engine/compaction/forward_iterator.h"
 #include "engine/compaction/job_environment.h"
-#include "engine/table/internal_iterator.h"
 
 namespace varve {
 
-class PartRecords final : public InternalIterator {
+class PartRecords final : public ForwardIterator {
  public:
   // Records of user keys behind `low` and up to `high`, both held, where there are such bounds. `observer`
   // sees each key that is read; may be nullptr.
@@ -24,11 +24,6 @@ class PartRecords final : public InternalIterator {
   // Whether it would go on without the limit.
   bool HasMore() const;
 
-  // Of the moves SeekToFirst and Next alone are allowed.
-  Step Seek(std::string_view internal_key) override;
-  Step SeekForPrev(std::string_view internal_key) override;
-  Step SeekToLast() override;
-  Step Prev() override;
   Step SeekToFirst() override;
   Step Next() override;
   Task<void> Load() override;

@@ -2,24 +2,19 @@
 
 #include <algorithm>
 
-#include "engine/base/check.h"
-#include "engine/base/internal_key.h"
 #include "engine/base/units.h"
+#include "engine/compaction/forward_iterator.h"
 
 namespace varve {
 namespace {
 
 constexpr size_t kChunkBytes = 256 * kKiB;
 
-class RunIterator final : public InternalIterator {
+class RunIterator final : public ForwardIterator {
  public:
   RunIterator(const RecordRun& run, size_t first, size_t end, InternalIterator* rest)
       : run_(run), first_(first), end_(end), at_(end), rest_(rest) {}
 
-  Step Seek(std::string_view) override { return NoSuchMove(); }
-  Step SeekForPrev(std::string_view) override { return NoSuchMove(); }
-  Step SeekToLast() override { return NoSuchMove(); }
-  Step Prev() override { return NoSuchMove(); }
   Step SeekToFirst() override {
     at_ = first_;
     return Step::kDone;
@@ -39,11 +34,6 @@ class RunIterator final : public InternalIterator {
   Status status() const override { return at_ < end_ || rest_ == nullptr ? OkStatus() : rest_->status(); }
 
  private:
-  static Step NoSuchMove() {
-    Check(false, "a run of records is walked from its first record on");
-    return Step::kDone;
-  }
-
   const RecordRun& run_;
   const size_t first_;
   const size_t end_;

@@ -31,7 +31,7 @@ constexpr double kFilterShareMax = 0.004;
 // Of a table's live bytes, what may be dead or shadowed in it before it is written anew.
 constexpr double kWastedShareMax = 1.0;
 constexpr double kWastedShareMaxLast = 0.25;
-// Measured: docs/design/merging.md.
+// Rough: by how much sectors are shorter than the blocks that become dead.
 constexpr double kHolesLostSectors512 = 0.3;
 constexpr double kHolesLostSectors4096 = 0.6;
 
