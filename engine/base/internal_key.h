@@ -61,6 +61,14 @@ inline int CompareInternalKeys(std::string_view a, std::string_view b) {
   return trailer_a > trailer_b ? -1 : (trailer_a < trailer_b ? 1 : 0);
 }
 
+// Behind every version of `user_key`: no record has sequence number 0.
+inline std::string LastKeyOf(std::string_view user_key) {
+  std::string key;
+  key.reserve(user_key.size() + kTrailerBytes);
+  AppendInternalKey(key, user_key, SequenceNumber(0), RecordKind::kTombstone);
+  return key;
+}
+
 // Where a search for the newest version of `user_key` visible at `snapshot` starts.
 inline std::string SeekKey(std::string_view user_key, SequenceNumber snapshot) {
   std::string key;

@@ -68,6 +68,11 @@ BlockRef BlockCache::Lookup(const BlockKey& key, BlockKind kind) {
   return ShardOf(hash).Lookup(key, hash, kind);
 }
 
+BlockRef BlockCache::Peek(const BlockKey& key) const {
+  const uint64_t hash = HashOf(key);
+  return ShardOf(hash).Peek(key, hash);
+}
+
 void BlockCache::Insert(const BlockKey& key, BlockKind kind, const BlockRef& block) {
   const uint64_t hash = HashOf(key);
   ShardOf(hash).Insert(key, hash, kind, block);

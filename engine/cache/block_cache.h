@@ -66,6 +66,8 @@ class BlockCache {
   // An empty reference when the block is not cached. Counts hits only: who finds nothing may ask again before
   // the block is read, and that is one miss.
   BlockRef Lookup(const BlockKey& key, BlockKind kind);
+  // The same for who is no user: it counts as no hit, and the block becomes no hotter.
+  BlockRef Peek(const BlockKey& key) const;
   // A block had to be read.
   void CountMiss(BlockKind kind) {
     misses_[static_cast<size_t>(kind)].fetch_add(1, std::memory_order_relaxed);

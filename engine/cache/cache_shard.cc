@@ -95,6 +95,12 @@ BlockRef BlockCache::Shard::Lookup(const BlockKey& key, uint64_t hash, BlockKind
   return entry->block;
 }
 
+BlockRef BlockCache::Shard::Peek(const BlockKey& key, uint64_t hash) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const Entry* entry = Find(key, hash);
+  return entry != nullptr ? entry->block : BlockRef();
+}
+
 void BlockCache::Shard::Insert(const BlockKey& key, uint64_t hash, BlockKind kind, const BlockRef& block) {
   auto added = std::make_unique<Entry>();
   added->key = key;

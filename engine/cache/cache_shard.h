@@ -21,6 +21,7 @@ class BlockCache::Shard {
   Shard& operator=(const Shard&) = delete;
 
   BlockRef Lookup(const BlockKey& key, uint64_t hash, BlockKind kind);
+  BlockRef Peek(const BlockKey& key, uint64_t hash);
   void Insert(const BlockKey& key, uint64_t hash, BlockKind kind, const BlockRef& block);
   ReadTicket JoinRead(const BlockKey& key);
   void LeaveRead(const BlockKey& key);

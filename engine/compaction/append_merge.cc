@@ -16,7 +16,7 @@ namespace {
 
 void CountAsShadowed(SegmentDescriptor& segment, uint64_t entries) {
   const double share = static_cast<double>(entries) / static_cast<double>(segment.entries);
-  const auto bytes = static_cast<uint64_t>(std::min(share, 1.0) * static_cast<double>(segment.data_bytes));
+  const auto bytes = static_cast<uint64_t>(std::min(share, 1.0) * static_cast<double>(segment.live_bytes));
   segment.live_bytes -= std::min(bytes, segment.live_bytes);
 }
 

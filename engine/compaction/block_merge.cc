@@ -6,11 +6,11 @@
 #include <utility>
 
 #include "engine/base/internal_key.h"
-#include "engine/compaction/blocks_iterator.h"
+#include "engine/compaction/block_split.h"
 #include "engine/compaction/merge_loop.h"
 #include "engine/compaction/output_space.h"
 #include "engine/compaction/record_sink.h"
-#include "engine/table/block_reader.h"
+#include "engine/table/block_batch.h"
 #include "engine/table/merging_iterator.h"
 
 namespace varve {
@@ -83,21 +83,16 @@ class BlockMerge {
     size_t record = step.first_record;
     do {
       const size_t first_block = block;
-      std::vector<BlockHandle> window;
       uint64_t bytes = 0;
-      while (block < step.end_block && (window.empty() || bytes < kWindowBytes)) {
-        window.push_back(input_.layout->blocks[block].block);
-        bytes += window.back().bytes;
+      while (block < step.end_block && (block == first_block || bytes < kWindowBytes)) {
+        bytes += input_.layout->blocks[block].block.bytes;
         ++block;
       }
       size_t end_record = step.end_record;
       if (block < step.end_block) {
         end_record = FirstRecordBehind(input_.layout->blocks[block - 1].largest, record, step.end_record);
       }
-      Status merged = co_await MergeWindow(std::move(window), first_block, record, end_record);
-      if (merged.ok() && slice_bytes_ >= kMergeSliceBytes) {
-        merged = co_await EndMergeSlice(environment_, std::exchange(slice_bytes_, 0));
-      }
+      Status merged = co_await MergeWindow(first_block, block, record, end_record);
       if (!merged.ok()) {
         co_return merged;
       }
@@ -113,33 +108,88 @@ class BlockMerge {
     return begin;
   }
 
-  Task<Status> MergeWindow(std::vector<BlockHandle> window, size_t first_block, size_t first_record,
-                           size_t end_record) {
-    uint64_t bytes = 0;
-    for (const BlockHandle& block : window) {
-      bytes += block.bytes;
+  // Blocks [first_block, end_block) of the layout, and records [first_record, end_record).
+  Task<Status> MergeWindow(size_t first_block, size_t end_block, size_t first_record, size_t end_record) {
+    std::vector<BlockHandle> handles;
+    for (size_t i = first_block; i < end_block; ++i) {
+      handles.push_back(input_.layout->blocks[i].block);
     }
-    output_.statistics.read_bytes += bytes;
-    for (size_t i = first_record; i < end_record; ++i) {
+    BlockBatch window;
+    Status status =
+        co_await window.Read(environment_.table, child_, std::move(handles), IoPurpose::kCompaction);
+    if (!status.ok()) {
+      co_return status;
+    }
+    RecordRun replaced;
+    Stretch stretch{first_record, first_record, 0, 0};
+    size_t record = first_record;
+    for (size_t i = first_block; i < end_block; ++i) {
+      const IndexEntry& entry = input_.layout->blocks[i];
+      if (slice_bytes_ >= kMergeSliceBytes) {
+        status = co_await EndMergeSlice(environment_, std::exchange(slice_bytes_, 0));
+        if (!status.ok()) {
+          co_return status;
+        }
+      }
+      slice_bytes_ += entry.block.bytes;
+      const size_t behind = FirstRecordBehind(entry.largest, record, end_record);
+      const BlockRef block = window.Find(entry.block);
+      Result<BlockSplit> split = SplitBlock(child_.id, entry, PayloadOf(block.bytes()), *input_.records,
+                                            record, behind, input_.plan->keep_bytes_min, replaced);
+      if (!split.ok()) {
+        co_return split.error();
+      }
+      record = behind;
+      replaced_bytes_ += split->replaced_bytes;
+      for (KeptSpan& kept : split->kept) {
+        stretch.end_record = kept.end_record;
+        stretch.end_replaced = kept.end_replaced;
+        status = co_await MergeStretch(stretch, replaced);
+        if (!status.ok()) {
+          co_return status;
+        }
+        stretch = {kept.end_record, kept.end_record, kept.end_replaced, kept.end_replaced};
+        kept_.push_back(TableRange::Of(kept.span.block));
+        segment_.Keep(std::move(kept.span));
+      }
+    }
+    for (size_t i = 0; i < replaced.size(); ++i) {
+      dirty_tombstones_ += KindOf(replaced.key(i)) == RecordKind::kTombstone ? 1 : 0;
+    }
+    stretch.end_record = end_record;
+    stretch.end_replaced = replaced.size();
+    output_.statistics.read_bytes += window.bytes();
+    status = co_await MergeStretch(stretch, replaced);
+    co_return status;
+  }
+
+  // Records that nothing kept lies between.
+  struct Stretch {
+    size_t first_record = 0;
+    size_t end_record = 0;
+    size_t first_replaced = 0;
+    size_t end_replaced = 0;
+  };
+
+  Task<Status> MergeStretch(Stretch stretch, const RecordRun& replaced) {
+    uint64_t bytes = 0;
+    for (size_t i = stretch.first_record; i < stretch.end_record; ++i) {
       bytes += input_.records->key(i).size() + input_.records->value(i).size();
     }
-    segment_.CutEvenly(bytes);
-    slice_bytes_ += bytes;
-    const std::span<const IndexEntry> entries =
-        std::span(input_.layout->blocks).subspan(first_block, window.size());
-    Result<std::vector<BlockRef>> blocks = co_await ReadBlocks(environment_.table, child_, std::move(window),
-                                                               BlockKind::kData, IoPurpose::kCompaction);
-    if (!blocks.ok()) {
-      co_return blocks.error();
+    for (size_t i = stretch.first_replaced; i < stretch.end_replaced; ++i) {
+      bytes += replaced.key(i).size() + replaced.value(i).size();
     }
+    if (bytes == 0) {
+      co_return OkStatus();
+    }
+    // A long one makes pauses of its own.
+    slice_bytes_ += bytes < kMergeSliceBytes ? bytes : 0;
+    segment_.CutEvenly(bytes);
     std::vector<std::unique_ptr<InternalIterator>> sources;
-    sources.push_back(NewRunIterator(*input_.records, first_record, end_record, nullptr));
-    auto dirty = std::make_unique<BlocksIterator>(child_.id, std::move(blocks).value(), entries);
-    const BlocksIterator& counts = *dirty;
-    sources.push_back(std::move(dirty));
+    sources.push_back(NewRunIterator(*input_.records, stretch.first_record, stretch.end_record, nullptr));
+    sources.push_back(NewRunIterator(replaced, stretch.first_replaced, stretch.end_replaced, nullptr));
     const std::unique_ptr<InternalIterator> merged = NewMergingIterator(std::move(sources));
     Status status = co_await MergeRecords(environment_, *merged, rules_, nullptr, sink_, output_.statistics);
-    dirty_tombstones_ += counts.tombstones();
     co_return status;
   }
 
@@ -165,8 +215,9 @@ class BlockMerge {
     }
     TableView next = child_;
     next.generation = child_.generation.Next();
-    next.segments.front() =
-        segment_.FinishMended(std::move(filter).value(), segment_before_.tombstones - dirty_tombstones_);
+    next.segments.front() = segment_.FinishMended(
+        std::move(filter).value(), segment_before_.tombstones - dirty_tombstones_,
+        segment_before_.live_bytes - std::min(replaced_bytes_, segment_before_.live_bytes));
     Status written = co_await writer_.Finish();
     if (!written.ok()) {
       co_return written;
@@ -199,7 +250,9 @@ class BlockMerge {
   SegmentBuilder segment_;
   SegmentSink sink_;
   std::vector<TableRange> kept_;
+  // Of the child's records that the merge took up.
   uint64_t dirty_tombstones_ = 0;
+  uint64_t replaced_bytes_ = 0;
   // Merged since the last pause.
   uint64_t slice_bytes_ = 0;
   ChildOutput output_;

@@ -43,8 +43,8 @@ class TableShape {
  public:
   virtual ~TableShape() = default;
   virtual SegmentOptions OptionsOf(uint32_t level) const = 0;
-  // How merges into the level may treat its tables. `last`: nothing lies below it.
-  virtual MergeLimits LimitsOf(uint32_t level, bool last) const = 0;
+  // How merges into the level may treat its tables. `share_of_store`: of the store's live bytes, the level's.
+  virtual MergeLimits LimitsOf(uint32_t level, double share_of_store) const = 0;
 };
 
 struct JobEnvironment {

@@ -11,8 +11,15 @@ constexpr double kOverhead = 1.03;
 constexpr double kSegmentBytes = 4096;
 // What a table merge writes more than a block merge would have, as a share of the table: on average.
 constexpr double kExtraOfTableMerge = 0.4;
-// Below this share of a full block on average, the index is bloated by small blocks.
-constexpr double kBlockFillMin = 0.5;
+// What comes makes the table grow, and when it has outgrown its size all of it is written: for each byte that
+// came growth / (growth - 1), of which about so much is more than the next mend would write.
+constexpr double kLaterForGrowth = 0.5;
+// Of records that come to blocks that are split, about so many replace one. Holes so small are lost.
+constexpr double kReplacedShare = 0.5;
+// Below this share of a full block for each of its entries, the index is bloated by small blocks and spans.
+constexpr double kBlockFillMin = 0.3;
+// Of an entry of the index, about.
+constexpr double kIndexEntryBytes = 80;
 
 double AsShareOf(uint64_t bytes, uint64_t of) {
   return static_cast<double>(bytes) / static_cast<double>(std::max<uint64_t>(of, 1));
@@ -34,9 +41,11 @@ bool MayAppend(const ChildFacts& child, const MergeLimits& limits) {
 double WastedAfterMending(const ChildFacts& child, const MergeLimits& limits) {
   const auto wasted = static_cast<double>(child.wasted_bytes);
   const auto dirty = static_cast<double>(child.dirty->bytes);
-  const double written = dirty + static_cast<double>(child.record_bytes);
+  const auto replaced = static_cast<double>(child.dirty->replaced_bytes);
+  // Records between spans make small blocks, and what they replace leaves holes that are smaller.
+  const double written = dirty + std::max(static_cast<double>(child.record_bytes) - replaced, 0.0);
   const double filled = std::min(written, wasted * (1 - limits.holes_lost_share));
-  return wasted - filled + dirty;
+  return wasted - filled + dirty + replaced;
 }
 
 bool MayMend(const ChildFacts& child, const MergeLimits& limits) {
@@ -45,7 +54,8 @@ bool MayMend(const ChildFacts& child, const MergeLimits& limits) {
   }
   const bool filter_has_room =
       child.filter.capacity == 0 || child.filter.insertions + child.records <= child.filter.capacity;
-  const double block_fill = AsShareOf(child.data_bytes, child.data_blocks * child.block_bytes);
+  const double block_fill =
+      AsShareOf(child.live_bytes + child.record_bytes, child.dirty->index_entries * child.block_bytes);
   return filter_has_room && block_fill >= kBlockFillMin &&
          AsShareOf(child.dirty->bytes, child.live_bytes) <= limits.dirty_share_max &&
          WastedAfterMending(child, limits) <=
@@ -92,9 +102,15 @@ MergeCosts CostsOf(const ChildFacts& child, const MergeLimits& limits) {
     const auto dirty = static_cast<double>(child.dirty->bytes);
     // What is lost for good makes a table merge due when it comes to the share that may be wasted; that one
     // then takes the place of a block merge, and costs so much more than it.
+    const double lost =
+        dirty * limits.holes_lost_share + static_cast<double>(child.dirty->replaced_bytes) * kReplacedShare;
     const double later =
-        dirty * limits.holes_lost_share / std::max(limits.wasted_share_max, 0.01) * kExtraOfTableMerge;
-    costs.block = records + dirty + static_cast<double>(child.meta_bytes) + later;
+        lost / std::max(limits.wasted_share_max, 0.01) * kExtraOfTableMerge + records * kLaterForGrowth;
+    const uint64_t more_entries =
+        child.dirty->index_entries - std::min(child.data_blocks, child.dirty->index_entries);
+    const double meta =
+        static_cast<double>(child.meta_bytes) + kIndexEntryBytes * static_cast<double>(more_entries);
+    costs.block = records + dirty + meta + later;
   }
   if (MayAppend(child, limits)) {
     const size_t segments_max = child.read_much ? limits.segments_max_read : limits.segments_max;

@@ -30,7 +30,7 @@ struct MergeLimits {
   // A block merge that writes more than this share of the live bytes anew pays less than it costs later.
   double dirty_share_max = 0.9;
   // In tables of the level's size: beyond it a table is written as several.
-  double growth_max = 2;
+  double growth_max = 3;
   size_t segments_max = kSegmentsMax;
   // For a table that is read much.
   size_t segments_max_read = 4;
@@ -41,8 +41,12 @@ struct MergeLimits {
 
 // What a block merge would do, from the index.
 struct DirtyFacts {
-  uint64_t blocks = 0;
+  // Of the child, to be written anew.
   uint64_t bytes = 0;
+  // In what is not written anew: records that others replace, at most.
+  uint64_t replaced_bytes = 0;
+  // The index's entries afterwards.
+  uint64_t index_entries = 0;
 };
 
 struct ChildFacts {

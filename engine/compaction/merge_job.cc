@@ -98,7 +98,7 @@ class PartedMerge {
 
   Task<Result<std::optional<ChildOutput>>> Merge(size_t part) {
     const LiveTable& child = *plan_.children[part];
-    const MergeLimits limits = environment_.shape.LimitsOf(plan_.output_level, IsLastLevel());
+    const MergeLimits limits = environment_.shape.LimitsOf(plan_.output_level, LevelsShare());
     const uint64_t expected = ExpectedBytes(child);
     PartRecords records = RecordsOf(part, expected);
     const bool may_mend = limits.block && child.view().segments.size() == 1;
@@ -126,8 +126,8 @@ class PartedMerge {
         co_return read.error();
       }
       layout = std::move(read).value();
-      mend = PlanMend(layout.blocks, held, facts.block_bytes / kGapShareOfBlock);
-      facts.dirty = DirtyFacts{mend.dirty_blocks, mend.dirty_bytes};
+      mend = PlanMend(layout.blocks, held, MendOptionsFor(facts, child));
+      facts.dirty = DirtyFacts{mend.dirty_bytes, mend.replaced_bytes, mend.entries};
     }
     const ChildMerge choice = ChooseMerge(facts, limits);
     std::unique_ptr<InternalIterator> all = NewRunIterator(held, 0, held.size(), &records);
@@ -219,7 +219,11 @@ class PartedMerge {
     return static_cast<uint64_t>(tables > 1 ? even : std::max(even, table));
   }
 
-  bool IsLastLevel() const { return plan_.output_level >= base_->last_level(); }
+  // Of the store's live bytes, those of the level that is merged into.
+  double LevelsShare() const {
+    return static_cast<double>(base_->totals(plan_.output_level).valid_bytes) /
+           static_cast<double>(std::max<uint64_t>(base_->totals().valid_bytes, 1));
+  }
   // Of the inputs' bytes, by the child's share of all children.
   uint64_t ExpectedBytes(const LiveTable& child) const {
     const double share =
@@ -232,6 +236,17 @@ class PartedMerge {
       entries += input.table->entries();
     }
     return bytes * entries / std::max<uint64_t>(input_bytes_, 1) + 1;
+  }
+  static MendOptions MendOptionsFor(const ChildFacts& facts, const LiveTable& child) {
+    MendOptions options;
+    options.block_bytes = facts.block_bytes;
+    options.gap_bytes_min = facts.block_bytes / kGapShareOfBlock;
+    options.record_bytes = facts.live_bytes / std::max<uint64_t>(child.entries(), 1);
+    // Small records are not worth an entry of the index each.
+    if (facts.record_bytes >= facts.records * options.gap_bytes_min) {
+      options.keep_bytes_min = facts.block_bytes / 2;
+    }
+    return options;
   }
   static uint64_t HeldBytesMax(const LiveTable& child) {
     return std::min(kHeldBytesMax, child.valid_bytes() / kHeldShareOfChild);
@@ -320,7 +335,7 @@ bool ChildrenAreSmall(const CompactionPlan& plan) {
 
 Task<Result<JobOutput>> RunMerge(JobEnvironment environment, CompactionPlan plan,
                                  std::shared_ptr<const Version> base, SnapshotList snapshots) {
-  const MergeLimits limits = environment.shape.LimitsOf(plan.output_level, false);
+  const MergeLimits limits = environment.shape.LimitsOf(plan.output_level, 0);
   if ((!limits.block && !limits.append) || ChildrenAreSmall(plan)) {
     Result<JobOutput> whole = co_await RunTableMerge(std::move(environment), std::move(plan), std::move(base),
                                                      std::move(snapshots));

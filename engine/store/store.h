@@ -135,7 +135,8 @@ struct StoreOptions {
   uint64_t table_bytes = 64 * kMiB;
   uint32_t level_ratio = 10;
   uint64_t level1_bytes = 256 * kMiB;
-  uint32_t level0_tables_trigger = 4;
+  // Tables of level 0 that are merged; 0: as many as make up level 1, within bounds.
+  uint32_t level0_tables_trigger = 0;
   Techniques techniques;
 };
 

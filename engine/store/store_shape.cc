@@ -11,11 +11,19 @@ namespace {
 
 // Of the device: with 1/128 the reserve for merges stays within a sixth of the smallest device.
 constexpr uint64_t kTablesPerDevice = 128;
+// Tables that may grow are smaller, as long as their last unit is next to nothing of them: with 1/88 of the
+// device for a table of full growth the largest merge takes an eighth of it.
+constexpr double kGrownTablesPerDevice = 88;
+constexpr double kGrowthMax = 6;
+constexpr uint64_t kShrunkTableBytesMin = 2 * kMiB;
 constexpr uint64_t kMemtablesPerDevice = 64;
 constexpr uint64_t kLevel1PerDevice = 16;
 constexpr uint64_t kSmallest = 128 * kKiB;
 // What memtables hold takes up to so many times its size in the log before that counts as too much.
 constexpr uint64_t kLogPerMemtable = 2;
+// Of small memtables: each is one more to ask for every read.
+constexpr uint64_t kLevel0TablesMin = 4;
+constexpr uint64_t kLevel0TablesMax = 8;
 // Of the level below, as tables: bounds what one table's merge reads and writes.
 constexpr uint32_t kGrandparentTablesMax = 8;
 // What index, filters and padding add to the records of a merge.
@@ -28,21 +36,23 @@ constexpr uint64_t kManifestRollBytes = 1 * kMiB;
 constexpr double kBitsPerKey = 10;
 // A filter with a reserve takes at most this share of the data that it is for.
 constexpr double kFilterShareMax = 0.004;
-// Of a table's live bytes, what may be dead or shadowed in it before it is written anew.
+// Of a table's live bytes, what may be dead or shadowed in it before it is written anew: the more of the
+// store its level holds, the less, from the second figure down to the first. With segments a waste spares
+// more writes.
+constexpr double kWastedShareMin = 0.17;
+constexpr double kWastedShareMinWithSegments = 0.2;
 constexpr double kWastedShareMax = 1.0;
-constexpr double kWastedShareMaxLast = 0.25;
+
 // Rough: by how much sectors are shorter than the blocks that become dead.
 constexpr double kHolesLostSectors512 = 0.3;
 constexpr double kHolesLostSectors4096 = 0.6;
 
 // What the largest merge writes: a table with as many below it as may be, and one more on each side; or a
-// table of level 0, which is a memtable and the batch that made it full, with all of level 1. Tables that are
-// mended or appended to may grow first.
+// table of level 0, which is a memtable and the batch that made it full, with all of level 1.
 uint64_t LargestMergeBytes(const StoreShape& shape) {
-  const bool grow = shape.techniques.block_merge || shape.techniques.append_merge;
-  const auto table_bytes = static_cast<uint64_t>(static_cast<double>(shape.tree.table_bytes) *
-                                                 (grow ? MergeLimits().growth_max : 1));
-  const uint64_t of_tables = (kGrandparentTablesMax + 2) * table_bytes;
+  const uint64_t of_tables =
+      (kGrandparentTablesMax + 2) *
+      static_cast<uint64_t>(static_cast<double>(shape.tree.table_bytes) * shape.growth_max);
   const uint64_t of_level0 = shape.memtable_bytes + kBatchBytesMax + shape.tree.level1_bytes;
   return std::max(of_tables, of_level0) * kOverheadPercent / 100;
 }
@@ -55,18 +65,20 @@ SegmentOptions StoreShape::OptionsOf(uint32_t level) const {
   options.bits_per_key = kBitsPerKey;
   if (MergesBlocksOf(level)) {
     // For as many keys as the table may grow by, where that costs little memory.
-    options.filter_reserve = MergeLimits().growth_max - 1;
+    options.filter_reserve = growth_max - 1;
     options.filter_share_max = kFilterShareMax;
   }
   return options;
 }
 
-MergeLimits StoreShape::LimitsOf(uint32_t level, bool last) const {
+MergeLimits StoreShape::LimitsOf(uint32_t level, double share_of_store) const {
   MergeLimits limits;
   limits.block = MergesBlocksOf(level);
   limits.append = techniques.append_merge && level >= 1;
-  // Nine tenths of the store lie in the last level: what is wasted there is what the store wastes.
-  limits.wasted_share_max = last ? kWastedShareMaxLast : kWastedShareMax;
+  // A level with half of the store or more gets the least; a smaller one may waste as many bytes as that.
+  const double least = limits.append ? kWastedShareMinWithSegments : kWastedShareMin;
+  limits.wasted_share_max = std::clamp(least / 2 / std::max(share_of_store, 0.01), least, kWastedShareMax);
+  limits.growth_max = growth_max;
   limits.holes_lost_share = sector_bytes > 512 ? kHolesLostSectors4096 : kHolesLostSectors512;
   return limits;
 }
@@ -85,10 +97,22 @@ StoreShape ShapeOf(const Layout& layout, const StoreOptions& options, uint32_t b
   shape.wal_segments_max =
       kLogSegmentsAtRest + 1 + CeilDiv(kLogPerMemtable * memtables_bytes, shape.wal_segment_bytes);
   shape.tree.table_bytes = std::max(std::min(options.table_bytes, usable / kTablesPerDevice), kSmallest / 8);
+  if (shape.techniques.block_merge || shape.techniques.append_merge) {
+    const auto of_full_growth =
+        static_cast<uint64_t>(static_cast<double>(usable) / (kGrownTablesPerDevice * kGrowthMax));
+    shape.tree.table_bytes = std::min(shape.tree.table_bytes, std::max(of_full_growth, kShrunkTableBytesMin));
+    const double tables = static_cast<double>(usable) / static_cast<double>(shape.tree.table_bytes);
+    shape.growth_max = std::min(tables / kGrownTablesPerDevice, kGrowthMax);
+  }
   shape.tree.level1_bytes =
       std::max(std::min(options.level1_bytes, usable / kLevel1PerDevice), shape.tree.table_bytes);
   shape.tree.level_ratio = std::max(options.level_ratio, 2u);
-  shape.tree.level0_tables_trigger = std::max(options.level0_tables_trigger, 1u);
+  // A merge of level 0 writes level 1 anew: it waits until it brings as much.
+  const uint64_t tables_as_level1 =
+      std::clamp(shape.tree.level1_bytes / shape.memtable_bytes, kLevel0TablesMin, kLevel0TablesMax);
+  shape.tree.level0_tables_trigger = options.level0_tables_trigger > 0
+                                         ? options.level0_tables_trigger
+                                         : static_cast<uint32_t>(tables_as_level1);
   // Half of what a memtable may hold: keys that were overwritten in it, and its own overhead, make the table
   // smaller. What a close or a wish for space writes out is smaller by far.
   shape.tree.level0_full_table_bytes = shape.memtable_bytes / 2;

@@ -32,9 +32,11 @@ struct StoreShape final : public TableShape {
   uint32_t sector_bytes = 0;
 
   Techniques techniques;
+  // How far a table that is mended or appended to may grow, in table_bytes.
+  double growth_max = 1;
 
   SegmentOptions OptionsOf(uint32_t level) const override;
-  MergeLimits LimitsOf(uint32_t level, bool last) const override;
+  MergeLimits LimitsOf(uint32_t level, double share_of_store) const override;
 
  private:
   // Block merge pays below level 1 only: what comes from level 0 touches most blocks of level 1.

@@ -123,7 +123,7 @@ Task<Result<std::vector<BlockRef>>> ReadBlocks(const TableEnvironment& environme
     if (!HandleFits(view, handles[i])) {
       co_return TableCorruption(view.id, handles[i].table_offset, "a block handle points outside the table");
     }
-    blocks[i] = FindCachedBlock(environment, view.id, handles[i], kind);
+    blocks[i] = environment.cache.Peek(BlockKey{view.id, handles[i].birth, handles[i].table_offset});
   }
   std::vector<Task<Status>> reads;
   for (size_t first = 0; first < handles.size();) {

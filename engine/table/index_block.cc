@@ -8,6 +8,8 @@ namespace varve {
 namespace {
 
 constexpr uint32_t kOffsetsInALine = 64 / sizeof(uint32_t);
+// Added to a block's bytes, which 32 bits hold.
+constexpr uint64_t kSpanFlag = uint64_t{1} << 32;
 
 size_t SharedBytes(std::string_view a, std::string_view b) {
   const size_t limit = std::min(a.size(), b.size());
@@ -32,7 +34,7 @@ std::string EncodeIndexBlock(const std::vector<IndexEntry>& entries) {
     AppendVarint(payload, shared);
     AppendLengthPrefixed(payload, std::string_view(entry.smallest).substr(shared));
     AppendVarint(payload, entry.block.table_offset);
-    AppendVarint(payload, entry.block.bytes);
+    AppendVarint(payload, entry.block.bytes + (entry.is_span ? kSpanFlag : 0));
     AppendVarint(payload, entry.block.birth.value);
     AppendFixed(payload, entry.block.checksum);
     AppendVarint(payload, entry.entries);
@@ -47,7 +49,7 @@ std::string EncodeIndexBlock(const std::vector<IndexEntry>& entries) {
 size_t IndexEntryBytesMax(const IndexEntry& entry) {
   // The keys, their three lengths, the handle's varints and checksum, entries, the offset.
   return entry.largest.size() + entry.smallest.size() - SharedBytes(entry.smallest, entry.largest) + 3 * 3 +
-         24;
+         28;
 }
 
 std::optional<IndexBlock> IndexBlock::Parse(std::string_view payload) {
@@ -137,13 +139,14 @@ std::optional<IndexBlock::Entry> IndexBlock::At(uint32_t i) const {
   const std::optional<uint64_t> entries = decoder.Varint();
   // A field behind one that is missing may be read from the wrong place: all must be there.
   if (!largest || !shared || !smallest || !table_offset || !bytes || !birth || !checksum || !entries ||
-      *shared > prefix_.size() + largest->size() || *bytes > UINT32_MAX ||
+      *shared > prefix_.size() + largest->size() || *bytes >= 2 * kSpanFlag ||
       *table_offset > UINT64_MAX - UINT32_MAX) {
     return std::nullopt;
   }
-  return Entry{*largest, static_cast<size_t>(*shared), *smallest,
-               BlockHandle{*table_offset, static_cast<uint32_t>(*bytes), *checksum, Generation(*birth)},
-               *entries};
+  return Entry{
+      *largest,  static_cast<size_t>(*shared),
+      *smallest, BlockHandle{*table_offset, static_cast<uint32_t>(*bytes), *checksum, Generation(*birth)},
+      *entries,  *bytes >= kSpanFlag};
 }
 
 bool IndexBlock::StartsAfter(const Entry& entry, std::string_view user_key) const {
@@ -170,6 +173,7 @@ IndexEntry IndexBlock::Copy(const Entry& entry) const {
   copy.smallest.append(entry.smallest_rest);
   copy.block = entry.block;
   copy.entries = entry.entries;
+  copy.is_span = entry.is_span;
   return copy;
 }
 

@@ -5,8 +5,8 @@
 //   varint prefix bytes, prefix: what every largest key of the block starts with
 //   entry: varint largest rest, bytes; varint shared (of the smallest key with the whole largest key), varint
 //   smallest
-//          rest, bytes; varint table offset, varint bytes, varint birth, fixed32 checksum, varint entries
-//          below
+//          rest, bytes; varint table offset, varint bytes (+ 2^32: a span), varint birth, fixed32 checksum,
+//          varint entries below
 //   end:   fixed32 offset of each entry, fixed32 their number
 #pragma once
 
@@ -25,8 +25,10 @@ struct IndexEntry {
   std::string smallest;  // user keys
   std::string largest;
   BlockHandle block;
-  // Key versions in the block, or in all data blocks below it.
+  // Key versions in the block, or in all data blocks below it; of a span, those between its keys.
   uint64_t entries = 0;
+  // The data block holds keys outside of [smallest, largest] too: they are dead, or other spans name them.
+  bool is_span = false;
 
   bool operator==(const IndexEntry&) const = default;
 };
@@ -47,6 +49,7 @@ class IndexBlock {
     std::string_view smallest_rest;
     BlockHandle block;
     uint64_t entries = 0;
+    bool is_span = false;
   };
 
   IndexBlock() = default;

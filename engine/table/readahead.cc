@@ -1,6 +1,7 @@
 #include "engine/table/readahead.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace varve {
 namespace {
@@ -15,11 +16,11 @@ uint64_t Readahead::PlanBytes(const BlockHandle& block) {
   if (sequential_) {
     return bytes_max_;
   }
-  if (block.table_offset != expected_offset_) {
-    in_sequence_ = 0;
+  if (std::exchange(has_jumped_, false) && block.table_offset != expected_offset_) {
+    reads_ = 0;
     grown_bytes_ = 0;
   }
-  if (++in_sequence_ <= kReadsBeforeGrowth) {
+  if (++reads_ <= kReadsBeforeGrowth) {
     return first_bytes_;
   }
   grown_bytes_ = std::min<uint64_t>(std::max(grown_bytes_ * 2, kFirstGrownBytes), bytes_max_);

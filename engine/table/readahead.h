@@ -13,15 +13,18 @@ namespace varve {
 // Belongs to one iterator. Knows the walk only by the blocks that had to be read for it.
 class Readahead {
  public:
-  // Reads grow from one block to `bytes_max` while they follow each other; with `sequential` they are that
-  // large from the start.
-  // The first covers `first_bytes`.
+  // Reads grow from one block to `bytes_max` while the walk goes on; with `sequential` they are that large
+  // from the start. The first covers `first_bytes`.
   Readahead(uint32_t bytes_max, bool sequential, uint32_t first_bytes = 0)
       : bytes_max_(bytes_max), sequential_(sequential), first_bytes_(first_bytes) {}
 
+  // The walk was set to another place, or turns: unless it is where the last read ended, it begins anew.
+  void Jump() { has_jumped_ = true; }
   // How many bytes, from the start of `block` on, the next read should cover at most; 0: just the block.
   uint64_t PlanBytes(const BlockHandle& block);
-  // Where that read will end, so that the next one may be seen to follow it.
+  // Whether the plan is for a walk that has read before.
+  bool goes_on() const { return sequential_ || reads_ > 1; }
+  // Where that read will end.
   void SetNextExpected(uint64_t table_offset) { expected_offset_ = table_offset; }
 
   // The window: bytes of the table from `table_offset` on.
@@ -38,7 +41,9 @@ class Readahead {
   uint32_t first_bytes_;
   uint64_t grown_bytes_ = 0;
   uint64_t expected_offset_ = UINT64_MAX;
-  uint32_t in_sequence_ = 0;
+  bool has_jumped_ = true;
+  // Since the walk began.
+  uint32_t reads_ = 0;
   AlignedBuffer window_;
   uint64_t window_offset_ = 0;
 };

@@ -117,7 +117,9 @@ void SegmentBuilder::Keep(IndexEntry entry) {
   }
   descriptor_.entries += entry.entries;
   ++descriptor_.data_blocks;
-  descriptor_.data_bytes += entry.block.bytes;
+  if (!entry.is_span || span_blocks_.insert(entry.block.table_offset).second) {
+    descriptor_.data_bytes += entry.block.bytes;
+  }
   index_.Add(std::move(entry));
 }
 
@@ -132,6 +134,7 @@ void SegmentBuilder::FinishBlock() {
   entry.largest = UserKeyOf(last_key_);
   ++descriptor_.data_blocks;
   descriptor_.data_bytes += block.size();
+  new_data_bytes_ += block.size();
   index_.Add(std::move(entry));
   block_.Reset();
 }
@@ -175,13 +178,14 @@ SegmentDescriptor SegmentBuilder::Finish() {
   return WriteIndexAndFooter(filter.geometry, pages);
 }
 
-SegmentDescriptor SegmentBuilder::FinishMended(MendedFilter filter, uint64_t kept_tombstones) {
+SegmentDescriptor SegmentBuilder::FinishMended(MendedFilter filter, uint64_t kept_tombstones,
+                                               uint64_t kept_live_bytes) {
   Check(before_.has_value() && descriptor_.entries > 0,
         "what was not mended, or is empty, has no mended filter");
   if (!block_.empty()) {
     FinishBlock();
   }
-  descriptor_.live_bytes = descriptor_.data_bytes;
+  descriptor_.live_bytes = std::min(kept_live_bytes + new_data_bytes_, descriptor_.data_bytes);
   descriptor_.tombstones += kept_tombstones;
   descriptor_.filter = before_->filter;
   descriptor_.filter.insertions += filter.insertions;

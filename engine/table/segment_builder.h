@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,13 +52,14 @@ class SegmentBuilder {
 
   // Before anything else, to make the next generation of a segment whose clean blocks stay where they are.
   void MendSegment(const SegmentDescriptor& before);
-  // A data block of the segment before, whose keys come behind all that were added so far.
+  // A data block of the segment before, or a span of one, whose keys come behind all that were added so far.
   void Keep(IndexEntry entry);
   // Of the user keys that were added: what the mended filter must hold besides.
   const std::vector<uint64_t>& hashes() const { return filter_.hashes(); }
   // As Finish, with the old filter: its changed pages are written, the others stay. `kept_tombstones` are in
-  // the blocks that were kept: the index does not count them.
-  SegmentDescriptor FinishMended(MendedFilter filter, uint64_t kept_tombstones);
+  // the blocks that were kept: the index does not count them. Of what is kept
+  // `kept_live_bytes` count: of a block with spans, not all does.
+  SegmentDescriptor FinishMended(MendedFilter filter, uint64_t kept_tombstones, uint64_t kept_live_bytes);
 
  private:
   void BeginBlock();
@@ -85,6 +87,9 @@ class SegmentBuilder {
   std::string block_smallest_;  // user key
   std::string last_key_;        // internal key
   SegmentDescriptor descriptor_;
+  uint64_t new_data_bytes_ = 0;
+  // Table offsets of blocks of which spans were kept.
+  std::set<uint64_t> span_blocks_;
   // Of the segment that is mended.
   std::optional<SegmentDescriptor> before_;
 };

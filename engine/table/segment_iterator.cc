@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "engine/base/internal_key.h"
@@ -81,6 +82,7 @@ Step SegmentIterator::StartDescent(Goal goal, std::string_view target) {
   data_.Clear();
   missing_ = false;
   provided_ = BlockRef();
+  readahead_.Jump();
   goal_ = goal;
   target_ = target;
   chosen_ = false;
@@ -111,7 +113,7 @@ Step SegmentIterator::Descend() {
       FailCorrupt(wanted_.table_offset, "an index block is malformed");
       return Step::kDone;
     }
-    goes_on = path_.size() < footer_.index_levels() ? OpenChildIndex(entry->block) : OpenData(entry->block);
+    goes_on = path_.size() < footer_.index_levels() ? OpenChildIndex(entry->block) : OpenData(*entry);
     goes_on = goes_on || PassOver();
   }
   if (missing_) {
@@ -176,14 +178,24 @@ bool SegmentIterator::OpenChildIndex(const BlockHandle& handle) {
   return true;
 }
 
-bool SegmentIterator::OpenData(const BlockHandle& handle) {
-  BlockRef block = Fetch(handle, BlockKind::kData);
-  if (!block) {
-    return false;
+bool SegmentIterator::OpenData(const IndexBlock::Entry& entry) {
+  // Spans of one block often follow each other, with records between them that came later.
+  const bool is_open = entry.is_span && data_block_ && open_block_ == entry.block && !provided_;
+  if (!is_open) {
+    BlockRef block = Fetch(entry.block, BlockKind::kData);
+    if (!block) {
+      return false;
+    }
+    data_block_ = std::move(block);
+    open_block_ = entry.block;
   }
-  data_block_ = std::move(block);
-  data_offset_ = handle.table_offset;
-  data_.Reset(PayloadOf(data_block_.bytes()));
+  std::optional<KeySpan> span;
+  if (entry.is_span) {
+    IndexEntry copy = path_.back().index.Copy(entry);
+    span = KeySpan{std::move(copy.smallest), std::move(copy.largest)};
+  }
+  data_offset_ = entry.block.table_offset;
+  data_.Reset(PayloadOf(data_block_.bytes()), std::move(span));
   return PositionInData();
 }
 
@@ -199,12 +211,7 @@ bool SegmentIterator::PositionInData() {
       data_.Seek(target_);
       break;
     case Goal::kAtOrBefore:
-      data_.Seek(target_);
-      if (!data_.Valid()) {
-        data_.SeekToLast();
-      } else if (CompareInternalKeys(data_.key(), target_) > 0) {
-        data_.Prev();
-      }
+      data_.SeekForPrev(target_);
       break;
   }
   if (data_.corrupt()) {
@@ -214,6 +221,10 @@ bool SegmentIterator::PositionInData() {
   if (data_.Valid()) {
     return edge_.empty() || EnterBlock(goal_ == Goal::kFirst);
   }
+  if (data_.span() && goal_ != Goal::kAtOrAfter && goal_ != Goal::kAtOrBefore) {
+    FailCorrupt(data_offset_, "a span holds no record");
+    return false;
+  }
   // The largest key of the block is the target's, but an older version; or all of the block is after the
   // target.
   edge_ = target_;
@@ -221,6 +232,11 @@ bool SegmentIterator::PositionInData() {
 }
 
 bool SegmentIterator::LeaveBlock(bool forward) {
+  if (const std::optional<KeySpan>& span = data_.span()) {
+    // Beyond the span's end, or at the block's: either way what follows lies beyond the span.
+    edge_ = forward ? LastKeyOf(span->largest) : SeekKey(span->smallest, kSequenceNumberMax);
+    return true;
+  }
   const int order = edge_.empty() ? 0 : CompareInternalKeys(data_.key(), edge_);
   if (forward ? order < 0 : order > 0) {
     FailCorrupt(data_offset_, "entries of a block are out of order");
@@ -320,24 +336,42 @@ BlockRef SegmentIterator::Fetch(const BlockHandle& handle, BlockKind kind) {
       return block;
     }
   }
+  if (kind == BlockKind::kData) {
+    BlockRef block = TakeFromBatch(handle);
+    if (block) {
+      return block;
+    }
+  }
   missing_ = true;
   wanted_ = handle;
   wanted_kind_ = kind;
   return {};
 }
 
-uint64_t SegmentIterator::RunEnd(uint64_t bytes_max) const {
+BlockRef SegmentIterator::TakeFromBatch(const BlockHandle& handle) {
+  BlockRef block = batch_.Find(handle);
+  if (block && options_.fill_cache) {
+    environment_.cache.CountMiss(BlockKind::kData);
+    environment_.cache.Insert(BlockKey{view_.id, handle.birth, handle.table_offset}, BlockKind::kData, block);
+  }
+  return block;
+}
+
+SegmentIterator::Run SegmentIterator::RunFrom(uint64_t bytes_max) const {
   const Cursor& leaf = path_.back();
-  uint64_t end = wanted_.end();
+  Run run{wanted_.end(), false};
   for (uint32_t i = leaf.at + 1; i < leaf.index.size(); ++i) {
     const std::optional<IndexBlock::Entry> next = leaf.index.At(i);
-    if (!next || next->block.table_offset != end || !HandleFits(view_, next->block) ||
-        next->block.end() - wanted_.table_offset > bytes_max) {
+    if (!next || !HandleFits(view_, next->block) || run.end - wanted_.table_offset >= bytes_max) {
       break;
     }
-    end = next->block.end();
+    run.breaks_off = next->block.table_offset != run.end;
+    if (run.breaks_off || next->block.end() - wanted_.table_offset > bytes_max) {
+      break;
+    }
+    run.end = next->block.end();
   }
-  return end;
+  return run;
 }
 
 Task<Result<BlockRef>> SegmentIterator::LoadWanted() {
@@ -347,8 +381,22 @@ Task<Result<BlockRef>> SegmentIterator::LoadWanted() {
                                  options_.fill_cache);
   }
   const bool backwards = goal_ == Goal::kAtOrBefore || goal_ == Goal::kLast;
-  const uint64_t end = RunEnd(backwards ? 0 : readahead_.PlanBytes(wanted_));
-  readahead_.SetNextExpected(end);
+  if (backwards) {
+    readahead_.Jump();
+  }
+  const uint64_t plan = backwards ? 0 : readahead_.PlanBytes(wanted_);
+  const Run run = RunFrom(plan);
+  readahead_.SetNextExpected(run.end);
+  if (run.breaks_off && readahead_.goes_on()) {
+    const Cursor& leaf = path_.back();
+    // Of split blocks only a part is read for the walk.
+    co_await batch_.ReadAhead(environment_, view_, leaf.index, leaf.at, 2 * plan, options_.purpose);
+    BlockRef block = TakeFromBatch(wanted_);
+    if (block) {
+      co_return block;
+    }
+  }
+  const uint64_t end = run.end;
   if (end == wanted_.end()) {
     co_return co_await ReadBlock(environment_, view_, wanted_, wanted_kind_, options_.purpose,
                                  options_.fill_cache);

@@ -8,12 +8,13 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/table/block_batch.h"
 #include "engine/table/block_reader.h"
-#include "engine/table/data_block.h"
 #include "engine/table/index_block.h"
 #include "engine/table/internal_iterator.h"
 #include "engine/table/readahead.h"
 #include "engine/table/segment_footer.h"
+#include "engine/table/span_cursor.h"
 #include "engine/table/table_reader.h"
 
 namespace varve {
@@ -56,7 +57,7 @@ class SegmentIterator final : public InternalIterator {
   bool OpenFooter();
   bool ChooseEntry();
   bool OpenChildIndex(const BlockHandle& handle);
-  bool OpenData(const BlockHandle& handle);
+  bool OpenData(const IndexBlock::Entry& entry);
   bool PositionInData();
   // To the neighbouring data block, whose entries are then entered at their near end; false: there is none.
   bool AdvancePath();
@@ -73,8 +74,15 @@ class SegmentIterator final : public InternalIterator {
   // The block; or empty: missing, and wanted_ says which, or the walk has failed.
   BlockRef Fetch(const BlockHandle& handle, BlockKind kind);
   Task<Result<BlockRef>> LoadWanted();
-  // Where the read of the wanted data block ends when it covers its followers within `bytes_max`.
-  uint64_t RunEnd(uint64_t bytes_max) const;
+  // Empty: it is not there.
+  BlockRef TakeFromBatch(const BlockHandle& handle);
+  // The wanted data block and its followers that lie behind it, within `bytes_max`.
+  struct Run {
+    uint64_t end = 0;
+    // Within `bytes_max` the next one lies elsewhere.
+    bool breaks_off = false;
+  };
+  Run RunFrom(uint64_t bytes_max) const;
   void Fail(Error error);
   void FailCorrupt(uint64_t table_offset, std::string_view what);
 
@@ -89,9 +97,12 @@ class SegmentIterator final : public InternalIterator {
   // Whether path_.back().at is the entry to go down into.
   bool chosen_ = false;
   SegmentFooter footer_;
+  // Read ahead of a sequential walk.
+  BlockBatch batch_;
   BlockRef data_block_;
+  BlockHandle open_block_;
   uint64_t data_offset_ = 0;
-  DataBlockCursor data_;
+  SpanCursor data_;
   // The internal key by which the walk entered its block, or left the one before; empty: it began here.
   std::string edge_;
   uint64_t passed_over_ = 0;

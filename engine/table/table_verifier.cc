@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -75,6 +76,8 @@ class TableVerifier {
   std::vector<BlockRef> filter_pages_;
   Readahead window_{kWindowBytes, true};
   std::vector<BlockHandle> blocks_;
+  // Table offsets.
+  std::set<uint64_t> span_blocks_;
 };
 
 Task<Result<BlockRef>> TableVerifier::Load(BlockHandle handle, BlockKind kind, KeyRange keys) {
@@ -232,7 +235,11 @@ Task<Status> TableVerifier::VerifyChildIndex(IndexEntry entry, uint8_t levels_be
 
 Task<Status> TableVerifier::VerifyData(IndexEntry entry, uint64_t run_end) {
   const BlockHandle handle = entry.block;
-  blocks_.push_back(handle);
+  // Spans share blocks.
+  const bool is_new = !entry.is_span || span_blocks_.insert(handle.table_offset).second;
+  if (is_new) {
+    blocks_.push_back(handle);
+  }
   if (!HandleFits(view_, handle)) {
     Report(handle.table_offset, "a block handle points outside the table", KeysOf(entry));
     co_return OkStatus();
@@ -264,7 +271,7 @@ Task<Status> TableVerifier::VerifyData(IndexEntry entry, uint64_t run_end) {
     co_return OkStatus();
   }
   ++totals_.data_blocks;
-  totals_.data_bytes += handle.bytes;
+  totals_.data_bytes += is_new ? handle.bytes : 0;
   VerifyEntries(entry, PayloadOf(block->bytes()));
   co_return OkStatus();
 }
@@ -273,32 +280,42 @@ void TableVerifier::VerifyEntries(const IndexEntry& entry, std::string_view payl
   DataBlockCursor cursor;
   cursor.Reset(payload);
   cursor.SeekToFirst();
+  uint64_t all = 0;
   uint64_t count = 0;
   std::string first;
   std::string last;
+  std::string previous;
   for (; cursor.Valid(); cursor.Next()) {
-    if (count == 0) {
-      first = cursor.key();
-    } else if (CompareInternalKeys(last, cursor.key()) >= 0) {
+    if (all > 0 && CompareInternalKeys(previous, cursor.key()) >= 0) {
       Report(entry.block.table_offset, "entries of a block are out of order", KeysOf(entry));
       return;
     }
+    ++all;
+    previous = cursor.key();
+    const std::string_view user_key = UserKeyOf(cursor.key());
+    if (entry.is_span && (user_key < entry.smallest || user_key > entry.largest)) {
+      continue;
+    }
+    if (count == 0) {
+      first = previous;
+    }
     ++count;
-    VerifyRecord(entry, cursor.key());
-    last = cursor.key();
+    VerifyRecord(entry, previous);
+    last = previous;
   }
   if (cursor.corrupt()) {
     Report(entry.block.table_offset, "a data block is malformed", KeysOf(entry));
     return;
   }
-  if (count != entry.entries || UserKeyOf(first) != entry.smallest || UserKeyOf(last) != entry.largest) {
+  if (count == 0 || count != entry.entries || UserKeyOf(first) != entry.smallest ||
+      UserKeyOf(last) != entry.largest) {
     Report(entry.block.table_offset, "a data block differs from its index entry", KeysOf(entry));
   }
   // A search starts from the restart points: each must lead to its entry.
   for (cursor.SeekToLast(); cursor.Valid(); cursor.Prev()) {
-    --count;
+    --all;
   }
-  if (cursor.corrupt() || count != 0) {
+  if (cursor.corrupt() || all != 0) {
     Report(entry.block.table_offset, "restart points of a data block are wrong", KeysOf(entry));
   }
   if (totals_.smallest.empty()) {

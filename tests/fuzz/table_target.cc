@@ -12,6 +12,7 @@
 #include "engine/table/table_builder.h"
 #include "engine/table/table_format.h"
 #include "engine/table/table_reader.h"
+#include "tests/engine/table/hand_made_table.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/support/memory_device.h"
 #include "tests/support/table_get.h"
@@ -195,6 +196,14 @@ Task<Result<TableView>> Build(TableBuilder& builder, SeedTable seed) {
   co_return co_await builder.Finish();
 }
 
+std::string TableInput(const TableView& view, MemoryDevice& device) {
+  std::string encoded;
+  AppendTableView(encoded, view);
+  std::string input(1, static_cast<char>(kTable));
+  AppendNumber(input, encoded.size(), 2);
+  return input + encoded + device.Peek(uint64_t{kFirstUnit} * kExtentUnitBytes, view.used_bytes);
+}
+
 std::string TableSeed(SeedTable seed) {
   Machine machine;
   MemoryDevice device(kDeviceBytesMin, 512);
@@ -208,11 +217,23 @@ std::string TableSeed(SeedTable seed) {
   TableBuilder builder(environment, source, options);
   const Result<TableView> view = machine.Run(Build(builder, seed));
   Check(view.ok(), "a seed's table cannot be built");
-  std::string encoded;
-  AppendTableView(encoded, *view);
-  std::string input(1, static_cast<char>(kTable));
-  AppendNumber(input, encoded.size(), 2);
-  return input + encoded + device.Peek(uint64_t{kFirstUnit} * kExtentUnitBytes, view->used_bytes);
+  return TableInput(*view, device);
+}
+
+// A block of which three spans are left.
+std::string SpansSeed() {
+  MemoryDevice device(kDeviceBytesMin, 512);
+  HandMadeTable table(device, StoreUuid{}, TableId(1), Extent{kFirstUnit, 1});
+  std::vector<std::pair<std::string, std::string>> records;
+  for (uint64_t i = 0; i < 20; ++i) {
+    records.emplace_back(Internal(KeyOf(i), 1), std::string(100, 'v'));
+  }
+  const BlockHandle block = table.AddData(records);
+  const TableView view = table.Finish({{KeyOf(0), KeyOf(4), block, 5, true},
+                                       {KeyOf(6), KeyOf(6), block, 1, true},
+                                       {KeyOf(9), KeyOf(19), block, 11, true}},
+                                      1, KeyOf(0), KeyOf(19));
+  return TableInput(view, device);
 }
 
 std::string DataBlockSeed() {
@@ -263,6 +284,7 @@ std::vector<std::string> TableSeeds() {
       TableSeed({.segment = {.block_bytes = 4096, .bits_per_key = 0}, .keys = 8, .value_bytes = 100}),
       // Large keys: an index of two levels.
       TableSeed({.segment = {.block_bytes = 256}, .keys = 45, .value_bytes = 1, .key_padding = 900}),
+      SpansSeed(),
       DataBlockSeed(),
       IndexBlockSeed(static_cast<char>(kIndex)),
       FooterSeed(),

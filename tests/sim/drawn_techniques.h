@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "engine/base/prng.h"
+#include "engine/space/superblock.h"
 #include "engine/store/store.h"
 
 namespace varve::sim {
@@ -15,7 +16,14 @@ enum class Drawn : uint8_t { kNone, kBySeed };
 class DrawnTechniques {
  public:
   DrawnTechniques(uint64_t seed, Drawn drawn)
-      : random_(seed ^ 0x7ec4), any_(drawn == Drawn::kBySeed && !random_.OneIn(3)) {}
+      : random_(seed ^ 0x7ec4), any_(drawn == Drawn::kBySeed && !random_.OneIn(3)) {
+    if (any_ && random_.OneIn(2)) {
+      block_bytes_ = 1 * kKiB;
+    }
+  }
+
+  // Of a data block. Small ones hold so few records that merges split them.
+  uint32_t block_bytes() const { return block_bytes_; }
 
   Techniques Next() {
     Techniques techniques;
@@ -29,6 +37,7 @@ class DrawnTechniques {
  private:
   Prng random_;
   const bool any_;
+  uint32_t block_bytes_ = StoreParameters().data_block_bytes;
 };
 
 }  // namespace varve::sim

@@ -83,6 +83,7 @@ class FsRun {
   void Format() {
     FormatStoreOptions format;
     format.uuid = MakeUuid(world_.seed, 2);
+    format.parameters.data_block_bytes = techniques_.block_bytes();
     const Result<Superblock> formatted =
         world_.executor.Run(FormatStore(device_, world_.clock, std::move(format)));
     if (!formatted.ok()) {

@@ -69,6 +69,7 @@ class StoreRun {
   void Format() {
     FormatStoreOptions format;
     format.uuid = MakeUuid(world_.seed, 1);
+    format.parameters.data_block_bytes = techniques_.block_bytes();
     const Result<Superblock> formatted =
         world_.executor.Run(FormatStore(device_, world_.clock, std::move(format)));
     if (!formatted.ok()) {

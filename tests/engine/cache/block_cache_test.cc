@@ -46,6 +46,15 @@ TEST(BlockCache, GivesBackWhatWasInserted) {
   EXPECT_EQ(cache.statistics().of(BlockKind::kData).misses, 1u);
 }
 
+TEST(BlockCache, APeekIsNoUse) {
+  BlockCache cache(1 * kMiB);
+  cache.Insert(KeyOf(1), BlockKind::kData, BlockOf(1));
+  EXPECT_TRUE(IsBlock(cache.Peek(KeyOf(1)), 1));
+  EXPECT_FALSE(cache.Peek(KeyOf(2)));
+  EXPECT_EQ(cache.statistics().of(BlockKind::kData).hits, 0u);
+  EXPECT_EQ(cache.statistics().of(BlockKind::kData).misses, 0u);
+}
+
 TEST(BlockCache, ChargesEveryEntryAndStaysWithinItsCapacity) {
   for (const uint32_t shards : {1u, 4u}) {
     BlockCache cache(1 * kMiB, shards);

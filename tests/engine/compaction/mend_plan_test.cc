@@ -32,25 +32,31 @@ RecordRun Records(const std::vector<std::string>& user_keys, size_t value_bytes 
   return run;
 }
 
+MendOptions Gaps(uint64_t bytes_min) {
+  MendOptions options;
+  options.gap_bytes_min = bytes_min;
+  return options;
+}
+
 using Steps = std::vector<MendStep>;
 
 TEST(MendPlan, ABlockIsDirtyWhereARecordFallsIntoIt) {
   const RecordRun records = Records({"30", "35"});
-  const MendPlan plan = PlanMend(Blocks(3), records, 0);
+  const MendPlan plan = PlanMend(Blocks(3), records, Gaps(0));
   EXPECT_EQ(plan.steps, (Steps{{false, 0, 1, 0, 0}, {true, 1, 2, 0, 2}, {false, 2, 3, 2, 2}}));
   EXPECT_EQ(plan.dirty_blocks, 1U);
   EXPECT_EQ(plan.dirty_bytes, 1000U);
 }
 
 TEST(MendPlan, EqualityIsAnUpdateAtBothEnds) {
-  EXPECT_EQ(PlanMend(Blocks(3), Records({"10"}), 0).dirty_blocks, 1U);
-  EXPECT_EQ(PlanMend(Blocks(3), Records({"19"}), 0).dirty_blocks, 1U);
-  EXPECT_EQ(PlanMend(Blocks(3), Records({"39", "50"}), 0).steps,
+  EXPECT_EQ(PlanMend(Blocks(3), Records({"10"}), Gaps(0)).dirty_blocks, 1U);
+  EXPECT_EQ(PlanMend(Blocks(3), Records({"19"}), Gaps(0)).dirty_blocks, 1U);
+  EXPECT_EQ(PlanMend(Blocks(3), Records({"39", "50"}), Gaps(0)).steps,
             (Steps{{false, 0, 1, 0, 0}, {true, 1, 3, 0, 2}}));
 }
 
 TEST(MendPlan, RecordsBetweenBlocksBecomeBlocksOfTheirOwn) {
-  const MendPlan plan = PlanMend(Blocks(2), Records({"05", "20", "25", "70"}, 100), 100);
+  const MendPlan plan = PlanMend(Blocks(2), Records({"05", "20", "25", "70"}, 100), Gaps(100));
   EXPECT_EQ(plan.steps, (Steps{{true, 0, 0, 0, 1},
                                {false, 0, 1, 1, 1},
                                {true, 1, 1, 1, 3},
@@ -60,18 +66,46 @@ TEST(MendPlan, RecordsBetweenBlocksBecomeBlocksOfTheirOwn) {
 }
 
 TEST(MendPlan, FewBytesBetweenBlocksGoIntoTheBlockBefore) {
-  EXPECT_EQ(PlanMend(Blocks(2), Records({"20"}, 10), 100).steps,
+  EXPECT_EQ(PlanMend(Blocks(2), Records({"20"}, 10), Gaps(100)).steps,
             (Steps{{true, 0, 1, 0, 1}, {false, 1, 2, 1, 1}}));
-  EXPECT_EQ(PlanMend(Blocks(2), Records({"05"}, 10), 100).steps,
+  EXPECT_EQ(PlanMend(Blocks(2), Records({"05"}, 10), Gaps(100)).steps,
             (Steps{{true, 0, 1, 0, 1}, {false, 1, 2, 1, 1}}));
   // Beside a dirty block they cost nothing.
-  EXPECT_EQ(PlanMend(Blocks(2), Records({"20", "35"}, 10), 100).steps,
+  EXPECT_EQ(PlanMend(Blocks(2), Records({"20", "35"}, 10), Gaps(100)).steps,
             (Steps{{false, 0, 1, 0, 0}, {true, 1, 2, 0, 2}}));
 }
 
+TEST(MendPlan, BlocksThatKeepEnoughAreSplit) {
+  MendOptions options;
+  options.keep_bytes_min = 500;
+  options.record_bytes = 250;
+  std::vector<IndexEntry> blocks = Blocks(3);
+  // Two records of the second are left of what was a block.
+  blocks[1].is_span = true;
+  blocks[1].entries = 2;
+  const MendPlan plan = PlanMend(blocks, Records({"12", "33"}), options);
+  EXPECT_EQ(plan.split_blocks, 1U);
+  EXPECT_EQ(plan.dirty_blocks, 1U);
+  EXPECT_EQ(plan.dirty_bytes, 500U);
+  // Two spans and the record between them; a new block; what nothing touches.
+  EXPECT_EQ(plan.entries, 5U);
+  options.keep_bytes_min = UINT64_MAX;
+  EXPECT_EQ(PlanMend(blocks, Records({"12", "33"}), options).dirty_bytes, 1500U);
+}
+
+TEST(MendPlan, WhatSplitBlocksLoseIsBounded) {
+  MendOptions options;
+  options.keep_bytes_min = 0;
+  // Of the records "15" and "16" both may be updates; "25" lies in no block.
+  EXPECT_EQ(PlanMend(Blocks(3), Records({"15", "16", "25"}, 50), options).replaced_bytes,
+            2 * (Records({"15"}).bytes() + 50));
+  // Never more than the block.
+  EXPECT_EQ(PlanMend(Blocks(3), Records({"15", "16", "35"}, 3000), options).replaced_bytes, 2000U);
+}
+
 TEST(MendPlan, NoRecordsLeaveEverythingAndNoBlocksTakeEverything) {
-  EXPECT_EQ(PlanMend(Blocks(2), Records({}), 0).steps, (Steps{{false, 0, 2, 0, 0}}));
-  EXPECT_EQ(PlanMend({}, Records({"1", "2"}), 1000).steps, (Steps{{true, 0, 0, 0, 2}}));
+  EXPECT_EQ(PlanMend(Blocks(2), Records({}), Gaps(0)).steps, (Steps{{false, 0, 2, 0, 0}}));
+  EXPECT_EQ(PlanMend({}, Records({"1", "2"}), Gaps(1000)).steps, (Steps{{true, 0, 0, 0, 2}}));
 }
 
 TEST(MendPlan, AnyPlanCoversAllBlocksAndRecordsOnceInOrder) {
@@ -85,7 +119,7 @@ TEST(MendPlan, AnyPlanCoversAllBlocksAndRecordsOnceInOrder) {
       }
     }
     const RecordRun records = Records(keys, prng.Below(200));
-    const MendPlan plan = PlanMend(blocks, records, prng.Below(400));
+    const MendPlan plan = PlanMend(blocks, records, Gaps(prng.Below(400)));
     size_t block = 0;
     size_t record = 0;
     for (size_t i = 0; i < plan.steps.size(); ++i) {

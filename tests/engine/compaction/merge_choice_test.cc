@@ -24,7 +24,7 @@ ChildFacts FreshTable() {
 ChildFacts With(ChildFacts child, uint64_t records) {
   child.records = records;
   child.record_bytes = records * kKiB;
-  child.dirty = DirtyFacts{records, records * 4 * kKiB};
+  child.dirty = DirtyFacts{records * 4 * kKiB, 0, child.data_blocks};
   return child;
 }
 
@@ -59,14 +59,14 @@ TEST(MergeChoice, RecordsThatTouchMostBlocksMakeANewTable) {
   EXPECT_EQ(ChooseMerge(With(FreshTable(), 200), kBlockOnly), ChildMerge::kBlock);
   EXPECT_EQ(ChooseMerge(With(FreshTable(), 240), kBlockOnly), ChildMerge::kTable);
   // As many as the table has.
-  EXPECT_EQ(ChooseMerge(With(FreshTable(), 1500), kBoth), ChildMerge::kTable);
+  EXPECT_EQ(ChooseMerge(With(FreshTable(), 2500), kBoth), ChildMerge::kTable);
 }
 
 TEST(MergeChoice, SmallRecordsTouchEveryBlockAndAreAppended) {
   ChildFacts child = FreshTable();
   child.records = 1000;
   child.record_bytes = 100 * kKiB;
-  child.dirty = DirtyFacts{250, 250 * 4 * kKiB};
+  child.dirty = DirtyFacts{250 * 4 * kKiB, 0, child.data_blocks};
   EXPECT_EQ(ChooseMerge(child, kBlockOnly), ChildMerge::kTable);
   EXPECT_EQ(ChooseMerge(child, kBoth), ChildMerge::kAppend);
 }
@@ -135,15 +135,27 @@ TEST(MergeChoice, WhatABlockMergeWouldLeaveDeadIsBoundedBeforehand) {
   EXPECT_EQ(ChooseMerge(child, limits), ChildMerge::kBlock);
 }
 
+TEST(MergeChoice, WhatSplitBlocksWouldLoseIsBoundedBeforehandToo) {
+  ChildFacts child = With(FreshTable(), 100);
+  child.dirty = DirtyFacts{0, 100 * kKiB, child.data_blocks + 150};
+  MergeLimits limits = kBlockOnly;
+  limits.wasted_share_max = 0.15;
+  EXPECT_EQ(ChooseMerge(child, limits), ChildMerge::kBlock);
+  child.wasted_bytes = 100 * kKiB;
+  EXPECT_EQ(ChooseMerge(child, limits), ChildMerge::kTable);
+}
+
 TEST(MergeChoice, ATableThatHasOutgrownItsSizeIsCut) {
   ChildFacts child = With(FreshTable(), 5);
-  child.table_bytes = 500 * kKiB;
+  child.table_bytes = 340 * kKiB;
   EXPECT_EQ(ChooseMerge(child, kBoth), ChildMerge::kTable);
 }
 
 TEST(MergeChoice, AnIndexOfSmallBlocksIsBuiltAnew) {
   ChildFacts child = With(FreshTable(), 5);
-  child.data_blocks = 520;
+  child.dirty->index_entries = 3 * child.data_blocks;
+  EXPECT_EQ(ChooseMerge(child, kBlockOnly), ChildMerge::kBlock);
+  child.dirty->index_entries = 4 * child.data_blocks;
   EXPECT_EQ(ChooseMerge(child, kBlockOnly), ChildMerge::kTable);
 }
 

@@ -7,9 +7,6 @@
 #include <vector>
 
 #include "engine/base/prng.h"
-#include "engine/compaction/blocks_iterator.h"
-#include "engine/table/block_reader.h"
-#include "engine/table/segment_layout.h"
 #include "tests/engine/compaction/record_model.h"
 #include "tests/engine/compaction/small_store.h"
 #include "tests/support/fault_list.h"
@@ -121,6 +118,96 @@ TEST_P(Merges, FewRecordsMendTheBlocksThatTheyTouch) {
   ExpectNewest();
 }
 
+TEST_P(Merges, OfLargeRecordsOnlyThoseThatComeAreWritten) {
+  constexpr uint64_t kStep = 40;
+  Put(0, kKeys, 1, 1000);
+  store_->MergeAll(0);
+  store_->MergeAll(1);
+  const auto tree = [this]() -> const SortedTables& { return store_->versions->current()->tree(2); };
+  const auto totals = tree().totals();
+  uint64_t wasted = 0;
+  for (uint64_t round = 0; round < 3; ++round) {
+    Put(7 * round, kKeys, kStep, 1000);
+    store_->limits.block = false;
+    store_->MergeAll(0);
+    store_->limits.block = true;
+    Result<JobOutput> output = store_->RunMerge(store_->PlanAll(1), {});
+    ASSERT_TRUE(output.ok()) << output.ToString();
+    EXPECT_EQ(ChildrenBy(output, ChildMerge::kBlock), tree().size());
+    // The records, and of each table the end of a sector, index, filter and footer.
+    EXPECT_LT(output->statistics.written_bytes, totals.valid_bytes / kStep * 2 + tree().size() * 16 * kKiB);
+    store_->Install(output->edit);
+    // What was replaced is no longer live, and nothing else.
+    EXPECT_LT(tree().totals().valid_bytes, totals.valid_bytes * 101 / 100);
+    EXPECT_GT(tree().totals().valid_bytes, totals.valid_bytes * 99 / 100);
+    EXPECT_EQ(tree().totals().entries, totals.entries);
+    uint64_t wasted_now = 0;
+    for (auto cursor = tree().First(); cursor.Valid(); cursor.Next()) {
+      wasted_now += cursor->view().wasted_bytes();
+    }
+    EXPECT_GT(wasted_now, wasted + kKeys / kStep * 900);
+    wasted = wasted_now;
+    ExpectNewest();
+  }
+}
+
+TEST_P(Merges, AWalkOverWhatWasMendedReadsAhead) {
+  Put(0, kKeys, 1, 1000);
+  store_->MergeAll(0);
+  store_->MergeAll(1);
+  Put(3, kKeys, 25, 1000);
+  store_->limits.block = false;
+  store_->MergeAll(0);
+  store_->limits.block = true;
+  store_->MergeAll(1);
+  const SortedTables& tree = store_->versions->current()->tree(2);
+  BlockCache cache(4 * kMiB);
+  const TableEnvironment& with = store_->jobs->table;
+  const TableEnvironment environment{with.device, cache, with.store_uuid};
+  uint64_t records = 0;
+  uint64_t blocks = 0;
+  const uint64_t reads_before = store_->device.counters().of(IoPurpose::kUserRead).reads;
+  for (auto at = tree.First(); at.Valid(); at.Next()) {
+    blocks += at->view().segments.front().data_blocks;
+    const std::unique_ptr<InternalIterator> iterator = NewTableIterator(environment, at->view(), {});
+    Step step = iterator->SeekToFirst();
+    for (;; step = iterator->Next()) {
+      if (step == Step::kNeedsIo) {
+        store_->executor.Run(iterator->Load());
+      }
+      if (!iterator->Valid()) {
+        break;
+      }
+      ++records;
+    }
+    EXPECT_TRUE(iterator->status().ok()) << iterator->status().ToString();
+  }
+  EXPECT_EQ(records, kKeys);
+  EXPECT_LT(store_->device.counters().of(IoPurpose::kUserRead).reads - reads_before, blocks / 3) << blocks;
+  // What was read ahead is in the cache, and counts once.
+  EXPECT_GT(cache.statistics().of(BlockKind::kData).misses, blocks / 3);
+  EXPECT_LE(cache.statistics().of(BlockKind::kData).misses, blocks);
+}
+
+// Whole units hold nothing but what spans are left of.
+TEST_P(Merges, WhatIsLeftOfBlocksIsNoHole) {
+  Put(0, kKeys, 1, 1000);
+  store_->MergeAll(0);
+  store_->MergeAll(1);
+  store_->limits.wasted_share_max = 10;
+  for (uint64_t round = 0; round < 2; ++round) {
+    Put(round, kKeys, 4, 1000);
+    store_->limits.block = false;
+    store_->MergeAll(0);
+    store_->limits.block = true;
+    Result<JobOutput> output = store_->RunMerge(store_->PlanAll(1), {});
+    ASSERT_TRUE(output.ok()) << output.ToString();
+    EXPECT_GT(ChildrenBy(output, ChildMerge::kBlock), 0U);
+    store_->Install(output->edit);
+    ExpectNewest();
+  }
+}
+
 TEST_P(Merges, MoreRecordsBecomeASegment) {
   Put(0, kKeys, 3, 400);
   store_->MergeAll(0);
@@ -168,34 +255,6 @@ TEST_P(Merges, HolesOfAnOlderGenerationAreWrittenAgain) {
 TEST_P(Merges, BlocksAreCutToFitIntoHoles) {
   const uint64_t without = WastedAfterRounds(false, 40, 400);
   EXPECT_LT(WastedAfterRounds(true, 40, 400), without * (GetParam() == 512 ? 32 : 42) / 100) << without;
-}
-
-TEST_P(Merges, ABlockWithAKeyThatTheIndexLeavesOutIsCorrupt) {
-  const std::shared_ptr<const LiveTable> table = store_->versions->current()->tree(2).First().shared();
-  const TableEnvironment& tables = store_->jobs->table;
-  SegmentLayout layout =
-      store_->executor.Run(ReadSegmentLayout(tables, table->view(), 0, IoPurpose::kCompaction)).value();
-  layout.blocks.resize(2);
-  std::vector<BlockHandle> handles{layout.blocks[0].block, layout.blocks[1].block};
-  const std::vector<BlockRef> blocks =
-      store_->executor
-          .Run(ReadBlocks(tables, table->view(), handles, BlockKind::kData, IoPurpose::kCompaction))
-          .value();
-  const auto walk = [&](const std::vector<IndexEntry>& entries) {
-    BlocksIterator records(table->id(), blocks, entries);
-    uint64_t count = 0;
-    for (records.SeekToFirst(); records.Valid(); records.Next()) {
-      ++count;
-    }
-    return std::pair(count, records.status().Is(ErrorCode::kCorruption));
-  };
-  EXPECT_EQ(walk(layout.blocks), std::pair(layout.blocks[0].entries + layout.blocks[1].entries, false));
-  std::vector<IndexEntry> entries = layout.blocks;
-  entries[1].largest = entries[1].smallest;
-  EXPECT_EQ(walk(entries), std::pair(layout.blocks[0].entries + 1, true));
-  entries = layout.blocks;
-  entries[0].smallest = entries[0].largest;
-  EXPECT_EQ(walk(entries), std::pair(uint64_t{0}, true));
 }
 
 TEST_P(Merges, WhatAReaderHoldsIsNeverWrittenAgain) {

@@ -93,7 +93,7 @@ struct SmallStore final : TableShape, TableObserver, MergeObserver {
   }
 
   SegmentOptions OptionsOf(uint32_t) const override { return segment; }
-  MergeLimits LimitsOf(uint32_t, bool) const override { return limits; }
+  MergeLimits LimitsOf(uint32_t, double) const override { return limits; }
   void OnMergedKey(std::string_view) override { ++merged_keys; }
   void OnReadersHavePaid() override {}
   void OnTableReleased(const TableView&, std::vector<Extent> unreferenced, bool) override {

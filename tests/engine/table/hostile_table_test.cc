@@ -60,6 +60,45 @@ TEST_F(HostileTable, ABlockInsideOutEndsTheWalkToo) {
   EXPECT_TRUE(status_.Is(ErrorCode::kCorruption)) << status_.ToString();
 }
 
+TEST_F(HostileTable, SpansThatOverlapOrHoldNothingEndTheWalk) {
+  const BlockHandle block = table_.AddData(
+      {{InternalKeyOf("b", 1), "1"}, {InternalKeyOf("d", 1), "2"}, {InternalKeyOf("f", 1), "3"}});
+  // The index is sorted by its largest keys only.
+  const TableView overlapping =
+      table_.Finish({{"b", "d", block, 2, true}, {"b", "f", block, 3, true}}, 1, "b", "f");
+  EXPECT_LE(Walk(overlapping, true), 2U);
+  EXPECT_TRUE(status_.Is(ErrorCode::kCorruption)) << status_.ToString();
+  EXPECT_LE(Walk(overlapping, false), 3U);
+  EXPECT_TRUE(status_.Is(ErrorCode::kCorruption)) << status_.ToString();
+  EXPECT_THAT(t_.Verify(overlapping), Not(IsEmpty()));
+  const TableView nothing = table_.Finish(
+      {{"b", "b", block, 1, true}, {"c", "c", block, 1, true}, {"d", "f", block, 2, true}}, 1, "b", "f");
+  for (const bool forward : {true, false}) {
+    EXPECT_LE(Walk(nothing, forward), 2U);
+    EXPECT_TRUE(status_.Is(ErrorCode::kCorruption)) << status_.ToString();
+  }
+  EXPECT_THAT(t_.Verify(nothing), Not(IsEmpty()));
+}
+
+TEST_F(HostileTable, SpansOfAnIndexThatIsNamedManyTimesEndTheWalk) {
+  const BlockHandle block = table_.AddData({{InternalKeyOf("b", 1), "1"}, {InternalKeyOf("y", 1), "2"}});
+  BlockHandle below = table_.AddIndex({{"b", "b", block, 1, true}, {"y", "y", block, 1, true}});
+  for (int level = 0; level < 40; ++level) {
+    below = table_.AddIndex({{"b", "m", below, 1}, {"n", "y", below, 1}});
+  }
+  const TableView view = table_.Finish({{"b", "y", below, 2}}, 42, "b", "y");
+  for (const bool forward : {true, false}) {
+    EXPECT_LE(Walk(view, forward), 2U);
+    EXPECT_TRUE(status_.Is(ErrorCode::kCorruption)) << status_.ToString();
+  }
+}
+
+TEST_F(HostileTable, ABlockThatASpanAndAnEntryNameIsNotWhole) {
+  const BlockHandle block = table_.AddData({{InternalKeyOf("b", 1), "1"}, {InternalKeyOf("d", 1), "2"}});
+  const TableView view = table_.Finish({{"b", "b", block, 1, true}, {"d", "d", block, 1}}, 1, "b", "d");
+  EXPECT_THAT(t_.Verify(view), Not(IsEmpty()));
+}
+
 TEST_F(HostileTable, ABlockOfGigabytesIsNotReadIntoMemory) {
   TableFixture large({.device_bytes = 16 * kGiB});
   HandMadeTable made(large.device, large.environment.store_uuid, TableId(7), Extent{1, 200'000});

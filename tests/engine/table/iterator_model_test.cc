@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include "engine/base/prng.h"
+#include "engine/table/block_reader.h"
 #include "engine/table/merging_iterator.h"
+#include "engine/table/segment_layout.h"
 #include "tests/engine/table/table_fixture.h"
 
 namespace varve {
@@ -37,6 +39,130 @@ Entries RandomSegment(Prng& prng, Model& model, uint64_t count) {
   model.entries.insert(segment.begin(), segment.end());
   return segment;
 }
+
+// The next generation of a table of one segment. Of each block some user keys stay, in one span or in
+// several; some are written anew, with all their versions; some are dropped, also from the model.
+class RandomMend {
+ public:
+  RandomMend(TableFixture& fixture, const TableView& view, Prng& prng, Model& model)
+      : fixture_(fixture),
+        view_(view),
+        prng_(prng),
+        model_(model),
+        writer_(fixture.device, fixture.source, IoPurpose::kCompaction, view.extents, view.used_bytes,
+                64 * kKiB),
+        segment_(fixture.environment.store_uuid, view.id, view.generation.Next(), 0, writer_,
+                 SegmentOptions()) {
+    segment_.MendSegment(view.segments.front());
+  }
+
+  Result<TableView> Run() {
+    const SegmentLayout layout =
+        fixture_.Run(ReadSegmentLayout(fixture_.environment, view_, 0, IoPurpose::kCompaction)).value();
+    for (const IndexEntry& entry : layout.blocks) {
+      prng_.OneIn(3) ? Keep(entry) : Split(entry);
+    }
+    // An empty table is none.
+    AddBehindAll();
+    Result<MendedFilter> filter =
+        fixture_.Run(MendFilter(fixture_.environment, view_, layout.filter, layout.filter_pages,
+                                segment_.hashes(), IoPurpose::kCompaction));
+    if (!filter.ok()) {
+      return filter.error();
+    }
+    TableView next = view_;
+    next.generation = view_.generation.Next();
+    next.segments.front() =
+        segment_.FinishMended(std::move(filter).value(), kept_tombstones_,
+                              view_.live_bytes() - std::min(left_bytes_, view_.live_bytes()));
+    const Status written = fixture_.Run(writer_.Finish());
+    if (!written.ok()) {
+      return written.error();
+    }
+    next.smallest = next.segments.front().smallest_user_key();
+    next.largest = next.segments.front().largest_user_key();
+    next.extents = writer_.extents();
+    next.used_bytes = writer_.used_bytes();
+    return next;
+  }
+
+ private:
+  void Keep(const IndexEntry& entry) {
+    for (auto at = First(entry.smallest); at != model_.entries.end() && UserKeyOf(at->first) <= entry.largest;
+         ++at) {
+      CountKept(at->first);
+    }
+    segment_.Keep(entry);
+  }
+
+  void Split(const IndexEntry& entry) {
+    std::optional<IndexEntry> span;
+    const auto end_span = [&] {
+      if (span) {
+        segment_.Keep(*span);
+        span.reset();
+      }
+    };
+    std::vector<std::string> dropped;
+    auto at = First(entry.smallest);
+    while (at != model_.entries.end() && UserKeyOf(at->first) <= entry.largest) {
+      const std::string user_key(UserKeyOf(at->first));
+      const uint64_t fate = prng_.Below(12);
+      const bool is_replaced = fate == 0;
+      const bool is_dropped = fate == 1;
+      if (is_replaced || is_dropped || fate == 2) {
+        end_span();
+      }
+      for (; at != model_.entries.end() && UserKeyOf(at->first) == user_key; ++at) {
+        if (is_replaced || is_dropped) {
+          left_bytes_ += at->first.size() + at->second.size();
+        }
+        if (is_replaced) {
+          segment_.Add(at->first, at->second);
+        } else if (is_dropped) {
+          dropped.push_back(at->first);
+        } else {
+          if (!span) {
+            span = entry;
+            span->is_span = true;
+            span->smallest = user_key;
+            span->entries = 0;
+          }
+          span->largest = user_key;
+          ++span->entries;
+          CountKept(at->first);
+        }
+      }
+    }
+    end_span();
+    for (const std::string& key : dropped) {
+      model_.entries.erase(key);
+    }
+  }
+
+  Entries::iterator First(std::string_view user_key) {
+    return model_.entries.lower_bound(SeekKey(user_key, kSequenceNumberMax));
+  }
+  void CountKept(std::string_view internal_key) {
+    kept_tombstones_ += KindOf(internal_key) == RecordKind::kTombstone ? 1 : 0;
+  }
+  void AddBehindAll() {
+    const std::string key =
+        InternalKeyOf(std::string(9, '\xff') + NumberedKey(view_.generation.value), model_.next_sequence++);
+    segment_.Add(key, "the last");
+    model_.entries[key] = "the last";
+  }
+
+  TableFixture& fixture_;
+  const TableView& view_;
+  Prng& prng_;
+  Model& model_;
+  TableWriter writer_;
+  SegmentBuilder segment_;
+  uint64_t kept_tombstones_ = 0;
+  // Keys and values that no span keeps.
+  uint64_t left_bytes_ = 0;
+};
 
 void ExpectLookupsToAgree(TableFixture& fixture, const TableView& view, const Model& model, Prng& prng) {
   for (int i = 0; i < 300; ++i) {
@@ -132,6 +258,12 @@ TEST_P(TableModel, RandomTablesAgreeWithAMap) {
   options.bits_per_key = prng.OneIn(4) ? 0 : 10;
   options.filter_reserve = 0.4;
   TableView view = fixture.Build(RandomSegment(prng, model, prng.Between(1, 800)), options);
+  for (uint64_t generations = GetParam() % 2 == 0 ? prng.Between(1, 4) : 0; generations > 0; --generations) {
+    Result<TableView> mended = RandomMend(fixture, view, prng, model).Run();
+    ASSERT_TRUE(mended.ok()) << mended.ToString();
+    view = std::move(mended).value();
+    ASSERT_EQ(fixture.Verify(view), std::vector<std::string>());
+  }
   for (uint64_t segments = prng.Below(5); segments > 0; --segments) {
     view = fixture.Append(view, RandomSegment(prng, model, prng.Between(1, 400)), options);
   }

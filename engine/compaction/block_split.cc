@@ -1,0 +1,132 @@
+#include "engine/compaction/block_split.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "engine/base/internal_key.h"
+#include "engine/table/span_cursor.h"
+
+namespace varve {
+namespace {
+
+class Splitter {
+ public:
+  Splitter(const IndexEntry& entry, const RecordRun& records, size_t first, size_t end, RecordRun& replaced)
+      : entry_(entry), records_(records), record_(first), end_(end), replaced_(replaced) {}
+
+  void Take(std::string_view internal_key, std::string_view value, bool may_stay) {
+    const std::string_view user_key = UserKeyOf(internal_key);
+    const size_t before = record_;
+    while (record_ < end_ && UserKeyOf(records_.key(record_)) < user_key) {
+      ++record_;
+    }
+    if (record_ != before) {
+      EndSpan();
+    }
+    const bool comes_too = record_ < end_ && UserKeyOf(records_.key(record_)) == user_key;
+    if (comes_too || !may_stay) {
+      EndSpan();
+      replaced_.Add(internal_key, value);
+      replaced_bytes_ += internal_key.size() + value.size();
+      return;
+    }
+    if (!open_) {
+      open_ = KeptSpan{record_, replaced_.size(), entry_};
+      open_->span.smallest = user_key;
+      open_->span.entries = 0;
+      open_->span.is_span = true;
+    }
+    open_->span.largest = user_key;
+    ++open_->span.entries;
+  }
+
+  // Keys and values.
+  uint64_t replaced_bytes() const { return replaced_bytes_; }
+
+  BlockSplit Finish() {
+    EndSpan();
+    // A block that no record has taken anything from is what it was.
+    if (split_.kept.size() == 1 && split_.kept.front().span.entries == entry_.entries) {
+      split_.kept.front().span = entry_;
+    }
+    return std::move(split_);
+  }
+
+ private:
+  void EndSpan() {
+    if (open_) {
+      split_.kept.push_back(std::move(*open_));
+      open_.reset();
+    }
+  }
+
+  const IndexEntry& entry_;
+  const RecordRun& records_;
+  size_t record_;
+  const size_t end_;
+  RecordRun& replaced_;
+  std::optional<KeptSpan> open_;
+  BlockSplit split_;
+  uint64_t replaced_bytes_ = 0;
+};
+
+// Keys and values of all records, dead ones too.
+uint64_t RecordBytesOf(std::string_view payload) {
+  DataBlockCursor cursor;
+  cursor.Reset(payload);
+  uint64_t bytes = 0;
+  for (cursor.SeekToFirst(); cursor.Valid(); cursor.Next()) {
+    bytes += cursor.key().size() + cursor.value().size();
+  }
+  return bytes;
+}
+
+}  // namespace
+
+Result<BlockSplit> SplitBlock(TableId table, const IndexEntry& entry, std::string_view payload,
+                              const RecordRun& records, size_t first, size_t end, uint64_t keep_bytes_min,
+                              RecordRun& replaced) {
+  SpanCursor cursor;
+  cursor.Reset(payload, entry.is_span ? std::optional(KeySpan{entry.smallest, entry.largest}) : std::nullopt);
+  uint64_t bytes = 0;
+  uint64_t entries = 0;
+  std::string previous;
+  for (cursor.SeekToFirst(); cursor.Valid(); cursor.Next()) {
+    const std::string_view user_key = UserKeyOf(cursor.key());
+    if (entries > 0 && CompareInternalKeys(previous, cursor.key()) >= 0) {
+      return Corruption(fmt::format("table {}: the records of a block are out of order", table.value));
+    }
+    previous = cursor.key();
+    if (user_key < entry.smallest || user_key > entry.largest) {
+      return Corruption(fmt::format("table {}: a block holds a key that the index leaves out", table.value));
+    }
+    const RecordKind kind = KindOf(cursor.key());
+    if (kind != RecordKind::kTombstone && kind != RecordKind::kValue) {
+      return Unsupported(
+          fmt::format("table {} has a record of kind {}", table.value, static_cast<int>(kind)));
+    }
+    bytes += cursor.key().size() + cursor.value().size();
+    ++entries;
+  }
+  if (cursor.corrupt() || entries != entry.entries) {
+    return Corruption(fmt::format("table {}: a data block differs from its index entry", table.value));
+  }
+  Splitter splitter(entry, records, first, end, replaced);
+  for (cursor.SeekToFirst(); cursor.Valid(); cursor.Next()) {
+    splitter.Take(cursor.key(), cursor.value(), bytes > keep_bytes_min);
+  }
+  BlockSplit result = splitter.Finish();
+  const uint64_t kept_bytes = bytes - std::min(bytes, splitter.replaced_bytes());
+  const uint64_t whole_bytes = entry.is_span ? RecordBytesOf(payload) : bytes;
+  // A whole block of which nothing stays gives up all that it takes.
+  result.replaced_bytes =
+      static_cast<uint64_t>(static_cast<double>(entry.block.bytes) * static_cast<double>(bytes - kept_bytes) /
+                            static_cast<double>(std::max<uint64_t>(whole_bytes, 1)));
+  return result;
+}
+
+}  // namespace varve

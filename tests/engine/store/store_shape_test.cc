@@ -1,0 +1,63 @@
+#include "engine/store/store_shape.h"
+
+#include <gtest/gtest.h>
+
+namespace varve {
+namespace {
+
+StoreShape ShapeFor(uint64_t device_bytes, bool techniques, StoreOptions options = {}) {
+  options.techniques.block_merge = techniques;
+  options.techniques.append_merge = techniques;
+  return ShapeOf(Layout::ForDevice(device_bytes).value(), options, 4096, 512);
+}
+
+TEST(StoreShape, TablesGrowFurtherWhereThereIsRoomForMany) {
+  EXPECT_EQ(ShapeFor(64 * kGiB, false).growth_max, 1);
+  EXPECT_EQ(ShapeFor(64 * kGiB, true).growth_max, 6);
+  EXPECT_NEAR(ShapeFor(4 * kGiB, true).growth_max, 6, 0.01);
+  EXPECT_LT(ShapeFor(4 * kGiB, true).tree.table_bytes, ShapeFor(4 * kGiB, false).tree.table_bytes);
+  EXPECT_NEAR(ShapeFor(512 * kMiB, true).growth_max, 2.9, 0.1);
+  EXPECT_EQ(ShapeFor(128 * kMiB, true).tree.table_bytes, ShapeFor(128 * kMiB, false).tree.table_bytes);
+  EXPECT_NEAR(ShapeFor(128 * kMiB, true).growth_max, 1.45, 0.05);
+  EXPECT_EQ(ShapeFor(64 * kGiB, true).LimitsOf(2, 0.5).growth_max, 6);
+}
+
+// What merges may need is kept from users, whatever the device and the techniques.
+TEST(StoreShape, TheReserveForMergesStaysSmall) {
+  for (const bool techniques : {false, true}) {
+    for (uint64_t device_bytes = 64 * kMiB; device_bytes <= 4 * kTiB; device_bytes *= 2) {
+      const StoreShape shape = ShapeFor(device_bytes, techniques);
+      EXPECT_LE(shape.merge_share_bytes, device_bytes / 8) << device_bytes;
+      const auto largest =
+          static_cast<uint64_t>(10 * static_cast<double>(shape.tree.table_bytes) * shape.growth_max);
+      EXPECT_GT(shape.merge_share_bytes, largest) << device_bytes;
+    }
+  }
+}
+
+TEST(StoreShape, TheMoreALevelHoldsTheLessItWastes) {
+  const StoreShape shape = ShapeFor(64 * kGiB, true);
+  EXPECT_EQ(shape.LimitsOf(2, 0).wasted_share_max, 1);
+  EXPECT_EQ(shape.LimitsOf(2, 0.05).wasted_share_max, 1);
+  for (double share = 0.1; share <= 1; share += 0.1) {
+    const double wasted = shape.LimitsOf(3, share).wasted_share_max;
+    EXPECT_LE(wasted, shape.LimitsOf(3, share - 0.1).wasted_share_max);
+    EXPECT_LE(wasted * share, 0.201);
+  }
+}
+
+TEST(StoreShape, Level0WaitsForAsMuchAsLevel1Holds) {
+  StoreOptions options;
+  EXPECT_EQ(ShapeFor(64 * kGiB, false, options).tree.level0_tables_trigger, 4U);
+  options.memtable_bytes = 1 * kMiB;
+  options.table_bytes = 1 * kMiB;
+  options.level1_bytes = 6 * kMiB;
+  EXPECT_EQ(ShapeFor(64 * kGiB, false, options).tree.level0_tables_trigger, 6U);
+  options.level1_bytes = 256 * kMiB;
+  EXPECT_EQ(ShapeFor(64 * kGiB, false, options).tree.level0_tables_trigger, 8U);
+  options.level0_tables_trigger = 2;
+  EXPECT_EQ(ShapeFor(64 * kGiB, false, options).tree.level0_tables_trigger, 2U);
+}
+
+}  // namespace
+}  // namespace varve
