@@ -109,7 +109,17 @@ def filesystem_result() -> dict:
     return {"varve": "0.1.0", "command": "varve bench-mount", "machine": {}, "options": {}, "runs": runs}
 
 
-def report(folder: pathlib.Path, *documents: object) -> tuple[int, str, str]:
+def techniques_result(value_bytes: int) -> dict:
+    """Of varve without and with a technique, at one size of values."""
+    runs = [
+        {"engine": engine, "round": 1, "phases": [engine_phase("fillrandom", speed, amplification)]}
+        for engine, speed, amplification in (("varve:none", 1000, 12.0), ("varve:block", 500 + value_bytes, 9.0))
+    ]
+    options = {"value_bytes": [value_bytes, value_bytes], "block_bytes": 4096}
+    return {"varve": "0.1.0", "command": "varve bench", "machine": {}, "options": options, "runs": runs}
+
+
+def report(folder: pathlib.Path, *documents: object, model: object = None) -> tuple[int, str, str]:
     """(exit code, the page, messages) for documents, or text in place of one."""
     paths = []
     for number, document in enumerate(documents):
@@ -117,8 +127,20 @@ def report(folder: pathlib.Path, *documents: object) -> tuple[int, str, str]:
         paths[-1].write_text(document if isinstance(document, str) else json.dumps(document))
     out = folder / "page.html"
     out.unlink(missing_ok=True)
-    run = subprocess.run([REPORT, *paths, "--out", out], capture_output=True, text=True)
+    options = []
+    if model is not None:
+        (folder / "model.json").write_text(json.dumps(model))
+        options = ["--model", folder / "model.json"]
+    run = subprocess.run([REPORT, *paths, *options, "--out", out], capture_output=True, text=True)
     return run.returncode, out.read_text() if out.exists() else "", run.stderr
+
+
+def picture_files(folder: pathlib.Path, document: object) -> set[str]:
+    """Names of those that --pictures writes, if each can be parsed."""
+    (folder / "alone.json").write_text(json.dumps(document))
+    made = folder / "pictures"
+    subprocess.run([REPORT, folder / "alone.json", "--pictures", made, "--out", folder / "page.html"], check=True)
+    return {path.name for path in made.iterdir() if xml.etree.ElementTree.parse(path)}
 
 
 def pictures(page: str) -> dict[str, xml.etree.ElementTree.Element]:
@@ -161,6 +183,21 @@ def claims(folder: pathlib.Path):
                 phase.pop(member)
     code, page, _ = report(folder, short)
     yield "what was not measured is left out", code == 0 and list(pictures(page)) == ["speed-1", "amplification-1"]
+    files = picture_files(pathlib.Path(tempfile.mkdtemp(dir=folder)), engine_result())
+    yield "pictures are written one by one too", files == {f"{name}.svg" for name in engine_pictures}
+    several = [techniques_result(value_bytes) for value_bytes in (100, 500, 1024)]
+    code, page, messages = report(folder, *several)
+    print(messages, file=sys.stderr)
+    drawn = pictures(page)
+    yield "several sizes are drawn in one picture", code == 0 and "sensitivity-fillrandom" in drawn
+    yield "it names what differs", {"value 100", "value 500", "value 1K"} <= texts(drawn["sensitivity-fillrandom"])
+    table = page[page.index("<section><h2>Sensitivity") : page.index("</section>")]
+    yield "its ratios are to the first", all(f">{ratio:.2f}<" in table for ratio in (0.6, 1.0, 1.52, 0.75))
+    yield "few results are no picture", "sensitivity" not in pictures(report(folder, *several[:2])[1])
+    model = json.loads(json.dumps(several[0]).replace("varve:", "model:"))
+    without, beside = (pictures(report(folder, several[0], model=each)[1])["levels-1"] for each in (None, model))
+    paths = [len(list(svg.iter("{http://www.w3.org/2000/svg}path"))) for svg in (without, beside)]
+    yield "the model is drawn beside what was measured", paths[1] > paths[0]
     code, page, messages = report(folder, '{"runs": [{"round": 1}]}')
     yield "what is no result is refused by name", code == 1 and not page and "result0.json" in messages
     code, page, messages = report(folder, "no JSON")

@@ -52,6 +52,9 @@ json LevelsJson(const EngineStatistics& engine) {
   json levels = json::array();
   for (const EngineStatistics::Level& level : engine.levels) {
     json shown = {{"level", level.level}, {"bytes", level.bytes}};
+    if (level.wasted_bytes.has_value()) {
+      shown["wasted_bytes"] = *level.wasted_bytes;
+    }
     if (level.written_bytes.has_value()) {
       shown["read_bytes"] = level.read_bytes.value_or(0);
       shown["written_bytes"] = *level.written_bytes;

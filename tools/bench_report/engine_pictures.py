@@ -155,8 +155,15 @@ def _written_by_level(phase: dict | None) -> dict[int, float]:
     return {each["level"]: each["written_bytes"] / user_bytes for each in levels if each.get("written_bytes")}
 
 
+def _modelled_by_level(results: Results, name: str, subject: str) -> dict[int, float]:
+    """What the model says of "varve:TECHNIQUES", it says of "model:TECHNIQUES"."""
+    if results.model is None or name not in results.model.phases:
+        return {}
+    return _written_by_level(results.model.middle(name, subject.replace("varve:", "model:")))
+
+
 def amplification_by_level(results: Results) -> str | None:
-    """A panel a phase that writes, a group of bars a level."""
+    """A panel a phase that writes, a group of bars a level; hatched what the model says, where there is one."""
     names = [
         name
         for name in results.phases
@@ -164,16 +171,22 @@ def amplification_by_level(results: Results) -> str | None:
     ]
     if not names:
         return None
-    figure, panels = grid(len(names))
+    figure, panels = grid(len(names), panel=(max(4.1, 1.3 * len(results.subjects)), 3.0))
     for panel, name in zip(panels, names):
-        by_subject = {each: _written_by_level(results.middle(name, each)) for each in results.subjects}
-        levels = sorted({level for written in by_subject.values() for level in written})
-        width = 0.8 / len(results.subjects)
-        for number, (subject, written) in enumerate(by_subject.items()):
+        # Each with what the model says of it behind it.
+        bars = []
+        for subject in results.subjects:
+            bars.append((subject, None, _written_by_level(results.middle(name, subject))))
+            if modelled := _modelled_by_level(results, name, subject):
+                bars.append((subject, "///", modelled))
+        levels = sorted({level for _, _, written in bars for level in written})
+        width = 0.8 / len(bars)
+        for number, (subject, hatch, written) in enumerate(bars):
             for place, level in enumerate(levels):
-                x = place + (number - (len(by_subject) - 1) / 2) * width
+                x = place + (number - (len(bars) - 1) / 2) * width
                 value = written.get(level, 0)
-                panel.bar(x, value, width * 0.92, color=colour_of(subject, results.subjects))
+                colour = colour_of(subject, results.subjects)
+                panel.bar(x, value, width * 0.92, color=colour, hatch=hatch, edgecolor="white")
                 if value:
                     panel.text(x, value, f"{value:.2g}", ha="center", va="bottom", fontsize=7)
         panel.set_title(name, loc="left")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import pathlib
+import re
 import sys
 
 from bench_report.results import BadResult, load
@@ -15,6 +16,10 @@ def main() -> int:
         description="Draw what varve bench and varve bench-mount measured: one HTML page that needs nothing else.",
     )
     parser.add_argument("results", nargs="+", type=pathlib.Path, metavar="JSON", help="what --json wrote")
+    parser.add_argument(
+        "--model", type=pathlib.Path, metavar="JSON", help="what write-model --json wrote, to draw beside what was measured"
+    )
+    parser.add_argument("--pictures", type=pathlib.Path, metavar="FOLDER", help="write each picture into it too, as SVG")
     parser.add_argument("--out", required=True, type=pathlib.Path, metavar="FILE.html", help="the page")
     arguments = parser.parse_args()
     try:
@@ -23,7 +28,15 @@ def main() -> int:
         print(f"bench-report: {error}; install it with: tools/install-packages report", file=sys.stderr)
         return 1
     try:
-        arguments.out.write_text(page([load(path) for path in arguments.results]))
+        results = [load(path) for path in arguments.results]
+        for each in results:
+            each.model = load(arguments.model) if arguments.model else None
+        text = page(results)
+        arguments.out.write_text(text)
+        if arguments.pictures:
+            arguments.pictures.mkdir(parents=True, exist_ok=True)
+            for name, picture in re.findall(r'<figure id="([\w-]+)".*?(<svg.*?</svg>)', text, re.DOTALL):
+                (arguments.pictures / f"{name}.svg").write_text(picture + "\n")
     except (BadResult, OSError) as error:
         print(f"bench-report: {error}", file=sys.stderr)
         return 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 
-from bench_report import curves, engine_pictures, tables
+from bench_report import curves, engine_pictures, sensitivity, tables
 from bench_report.results import Results
 
 STYLE = """
@@ -59,7 +59,8 @@ ENGINE = [
     (
         "levels",
         "Amplification by level",
-        "What flushes and merges wrote into each level for each byte of the user, by the engines' own counters.",
+        "What flushes and merges wrote into each level for each byte of the user, by the engines' own counters; hatched what "
+        "the model of the write path says.",
         engine_pictures.amplification_by_level,
     ),
     (
@@ -99,14 +100,15 @@ def _section(number: int, results: Results) -> str:
             f"<figcaption>{caption}</figcaption></figure>"
         )
     parts.append(
-        "<h3>Ratios</h3><p>Medians of the rounds; a ratio is the median of the rounds' own. Green: varve is ahead; "
-        f'red: it is behind.</p><div class="wide">{tables.ratios(results)}</div>'
+        "<h3>Ratios</h3><p>Medians of the rounds; a ratio is the median of the rounds' own. Green: "
+        f'{html.escape(results.reference)} is ahead; red: it is behind.</p><div class="wide">{tables.ratios(results)}</div>'
     )
     return "<section>" + "\n".join(parts) + "</section>"
 
 
 def page(all_results: list[Results]) -> str:
-    sections = "\n".join(_section(number, each) for number, each in enumerate(all_results, 1))
+    sections = sensitivity.section(all_results)
+    sections += "\n".join(_section(number, each) for number, each in enumerate(all_results, 1))
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>varve: benchmarks</title>'
         f"<style>{STYLE}</style></head><body><h1>varve: benchmarks</h1>\n{sections}\n</body></html>\n"

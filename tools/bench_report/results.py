@@ -24,11 +24,18 @@ class Results:
     document: dict
     # phase name -> subject -> round -> phase, the first two in the order in which they ran.
     phases: dict[str, dict[str, dict[int, dict]]] = field(default_factory=dict)
+    # What tools/write_model says of the same load.
+    model: Results | None = None
 
     @property
     def subjects(self) -> list[str]:
         seen = dict.fromkeys(run[self.kind] for run in self.document["runs"])
         return sorted(seen, key=lambda subject: subject != REFERENCE)
+
+    @property
+    def reference(self) -> str:
+        """What the others are compared with: varve, or the first of several varves."""
+        return REFERENCE if REFERENCE in self.subjects else self.subjects[0]
 
     @property
     def rounds(self) -> int:
@@ -48,8 +55,8 @@ class Results:
         return statistics.median(values) if values else None
 
     def ratio(self, phase: str, subject: str, figure) -> float | None:
-        """varve's figure over the subject's, both of one round: the median over the rounds."""
-        ours, theirs = self.phases[phase].get(REFERENCE, {}), self.phases[phase].get(subject, {})
+        """The reference's figure over the subject's, both of one round: the median over the rounds."""
+        ours, theirs = self.phases[phase].get(self.reference, {}), self.phases[phase].get(subject, {})
         ratios = [
             figure(ours[number]) / figure(theirs[number])
             for number in ours.keys() & theirs.keys()

@@ -8,7 +8,7 @@ from typing import Callable
 
 from bench_report.curves import bytes_a_second, is_bulk
 from bench_report.drawing import short, time_of
-from bench_report.results import REFERENCE, Results, latency, speed
+from bench_report.results import Results, latency, speed
 
 # Within this a ratio counts as equal.
 EQUAL_WITHIN = 0.03
@@ -64,7 +64,7 @@ def _row(results: Results, phase: str, figure: Figure, lead: str) -> str | None:
     for subject, value in values.items():
         cells.append("<td>–</td>" if value is None else f"<td>{html.escape(figure.show(value))}</td>")
     for subject in results.subjects:
-        if subject == REFERENCE or REFERENCE not in results.subjects:
+        if subject == results.reference:
             continue
         ratio = results.ratio(phase, subject, figure.of)
         if ratio is None:
@@ -76,9 +76,9 @@ def _row(results: Results, phase: str, figure: Figure, lead: str) -> str | None:
 
 
 def ratios(results: Results) -> str:
-    peers = [each for each in results.subjects if each != REFERENCE and REFERENCE in results.subjects]
+    peers = [each for each in results.subjects if each != results.reference]
     head = "".join(f"<th>{html.escape(each)}</th>" for each in results.subjects)
-    head += "".join(f"<th>varve / {html.escape(each)}</th>" for each in peers)
+    head += "".join(f"<th>{html.escape(results.reference)} / {html.escape(each)}</th>" for each in peers)
     body = []
     for name, by_subject in results.phases.items():
         some = next(iter(next(iter(by_subject.values())).values()))
