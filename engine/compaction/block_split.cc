@@ -120,12 +120,11 @@ Result<BlockSplit> SplitBlock(TableId table, const IndexEntry& entry, std::strin
     splitter.Take(cursor.key(), cursor.value(), bytes > keep_bytes_min);
   }
   BlockSplit result = splitter.Finish();
-  const uint64_t kept_bytes = bytes - std::min(bytes, splitter.replaced_bytes());
   const uint64_t whole_bytes = entry.is_span ? RecordBytesOf(payload) : bytes;
   // A whole block of which nothing stays gives up all that it takes.
-  result.replaced_bytes =
-      static_cast<uint64_t>(static_cast<double>(entry.block.bytes) * static_cast<double>(bytes - kept_bytes) /
-                            static_cast<double>(std::max<uint64_t>(whole_bytes, 1)));
+  result.replaced_bytes = static_cast<uint64_t>(static_cast<double>(entry.block.bytes) *
+                                                static_cast<double>(splitter.replaced_bytes()) /
+                                                static_cast<double>(std::max<uint64_t>(whole_bytes, 1)));
   return result;
 }
 

@@ -16,10 +16,7 @@ Step PartRecords::SeekToFirst() {
   if (!low_) {
     return inputs_->SeekToFirst();
   }
-  // Behind the oldest version that a key can have: no record has sequence number 0.
-  std::string behind;
-  AppendInternalKey(behind, *low_, SequenceNumber(0), RecordKind::kTombstone);
-  return inputs_->Seek(behind);
+  return inputs_->Seek(LastKeyOf(*low_));
 }
 
 Step PartRecords::Next() {

@@ -9,14 +9,6 @@ namespace {
 // After this many versions of one key a search is cheaper than more steps.
 constexpr size_t kStepsBeforeSeek = 8;
 
-// Sorts after every version of `user_key`.
-std::string AfterVersionsOf(std::string_view user_key) {
-  std::string key;
-  key.reserve(user_key.size() + kTrailerBytes);
-  AppendInternalKey(key, user_key, SequenceNumber(0), RecordKind::kTombstone);
-  return key;
-}
-
 }  // namespace
 
 Step UserIterator::Wait() {
@@ -58,7 +50,7 @@ Step UserIterator::SeekForPrev(std::string_view key) {
   status_ = OkStatus();
   // Upper is exclusive: what sorts before all its versions.
   const bool beyond = !upper_.empty() && key >= upper_;
-  const std::string target = beyond ? SeekKey(upper_, kSequenceNumberMax) : AfterVersionsOf(key);
+  const std::string target = beyond ? SeekKey(upper_, kSequenceNumberMax) : LastKeyOf(key);
   if (inner_->SeekForPrev(target) == Step::kNeedsIo) {
     return Wait();
   }
@@ -72,7 +64,7 @@ Step UserIterator::Next() {
   if (backward_) {
     // key_ is the key that was shown, and inner_ stands before its versions.
     backward_ = false;
-    if (inner_->Seek(AfterVersionsOf(key_)) == Step::kNeedsIo) {
+    if (inner_->Seek(LastKeyOf(key_)) == Step::kNeedsIo) {
       return Wait();
     }
     return FindForward();
@@ -140,7 +132,7 @@ Step UserIterator::FindForward() {
     }
     const bool seek = skip_ && skipped_ == kStepsBeforeSeek;
     skipped_ += seek ? 1 : 0;
-    const Step step = seek ? inner_->Seek(AfterVersionsOf(key_)) : inner_->Next();
+    const Step step = seek ? inner_->Seek(LastKeyOf(key_)) : inner_->Next();
     if (step == Step::kNeedsIo) {
       return Wait();
     }

@@ -109,12 +109,7 @@ void SegmentBuilder::Keep(IndexEntry entry) {
                                ? before_->smallest
                                : SeekKey(entry.smallest, kSequenceNumberMax);
   }
-  last_key_.clear();
-  if (before_->largest_user_key() == entry.largest) {
-    last_key_ = before_->largest;
-  } else {
-    AppendInternalKey(last_key_, entry.largest, SequenceNumber(0), RecordKind::kTombstone);
-  }
+  last_key_ = before_->largest_user_key() == entry.largest ? before_->largest : LastKeyOf(entry.largest);
   descriptor_.entries += entry.entries;
   ++descriptor_.data_blocks;
   if (!entry.is_span || span_blocks_.insert(entry.block.table_offset).second) {

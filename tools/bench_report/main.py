@@ -29,8 +29,9 @@ def main() -> int:
         return 1
     try:
         results = [load(path) for path in arguments.results]
+        model = load(arguments.model) if arguments.model else None
         for each in results:
-            each.model = load(arguments.model) if arguments.model else None
+            each.model = model
         text = page(results)
         arguments.out.write_text(text)
         if arguments.pictures:

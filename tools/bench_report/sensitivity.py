@@ -6,6 +6,7 @@ import html
 
 from bench_report.drawing import colour_of, grid, legend, to_svg
 from bench_report.results import Results, speed
+from bench_report.tables import verdict_of
 
 # Title, figure, and whether more of it is better.
 FIGURES = [
@@ -78,8 +79,7 @@ def table(all_results: list[Results], phase: str) -> str:
                 if ratio is None:
                     cells += "<td>–</td>"
                     continue
-                ahead = (ratio > 1) == higher_is_better
-                verdict = "equal" if abs(ratio - 1) <= 0.03 else "better" if ahead else "behind"
+                verdict = verdict_of(ratio, higher_is_better)
                 cells += f'<td class="{verdict}" title="{verdict}">{ratio:.2f}</td>'
         rows.append(f"<tr><th>{html.escape(name)}</th>{cells}</tr>")
     return f"<table><thead><tr><th></th>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"

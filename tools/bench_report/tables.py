@@ -50,7 +50,7 @@ OTHERS = [
 ]
 
 
-def _verdict(ratio: float, higher_is_better: bool) -> str:
+def verdict_of(ratio: float, higher_is_better: bool) -> str:
     if abs(ratio - 1) <= EQUAL_WITHIN:
         return "equal"
     return "better" if (ratio > 1) == higher_is_better else "behind"
@@ -70,7 +70,7 @@ def _row(results: Results, phase: str, figure: Figure, lead: str) -> str | None:
         if ratio is None:
             cells.append("<td>–</td>")
         else:
-            verdict = _verdict(ratio, figure.higher_is_better)
+            verdict = verdict_of(ratio, figure.higher_is_better)
             cells.append(f'<td class="{verdict}" title="{verdict}">{ratio:.2f} ×</td>')
     return f"<tr>{lead}<td>{html.escape(figure.title)}</td>{''.join(cells)}</tr>"
 
