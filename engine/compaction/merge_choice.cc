@@ -18,8 +18,6 @@ constexpr double kLaterForGrowth = 0.5;
 constexpr double kReplacedShare = 0.5;
 // Below this share of a full block for each of its entries, the index is bloated by small blocks and spans.
 constexpr double kBlockFillMin = 0.3;
-// Of an entry of the index, about.
-constexpr double kIndexEntryBytes = 80;
 
 double AsShareOf(uint64_t bytes, uint64_t of) {
   return static_cast<double>(bytes) / static_cast<double>(std::max<uint64_t>(of, 1));
@@ -93,6 +91,12 @@ ChildFacts ChildFacts::Of(const TableView& child) {
   return facts;
 }
 
+uint64_t ChildFacts::IndexEntryBytes() const {
+  const auto filter_bytes =
+      static_cast<uint64_t>(static_cast<double>(filter.capacity) * filter.bits_per_key / 8);
+  return (meta_bytes - std::min(filter_bytes, meta_bytes)) / std::max<uint64_t>(data_blocks, 1);
+}
+
 MergeCosts CostsOf(const ChildFacts& child, const MergeLimits& limits) {
   const auto live = static_cast<double>(child.live_bytes);
   const double records = static_cast<double>(child.record_bytes) * kOverhead;
@@ -108,8 +112,7 @@ MergeCosts CostsOf(const ChildFacts& child, const MergeLimits& limits) {
         lost / std::max(limits.wasted_share_max, 0.01) * kExtraOfTableMerge + records * kLaterForGrowth;
     const uint64_t more_entries =
         child.dirty->index_entries - std::min(child.data_blocks, child.dirty->index_entries);
-    const double meta =
-        static_cast<double>(child.meta_bytes) + kIndexEntryBytes * static_cast<double>(more_entries);
+    const double meta = static_cast<double>(child.meta_bytes + child.IndexEntryBytes() * more_entries);
     costs.block = records + dirty + meta + later;
   }
   if (MayAppend(child, limits)) {

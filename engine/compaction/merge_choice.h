@@ -69,6 +69,8 @@ struct ChildFacts {
   std::optional<DirtyFacts> dirty;
 
   static ChildFacts Of(const TableView& child);
+  // Of the only segment: on average.
+  uint64_t IndexEntryBytes() const;
 };
 
 struct MergeCosts {

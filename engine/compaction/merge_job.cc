@@ -242,8 +242,9 @@ class PartedMerge {
     options.block_bytes = facts.block_bytes;
     options.gap_bytes_min = facts.block_bytes / kGapShareOfBlock;
     options.record_bytes = facts.live_bytes / std::max<uint64_t>(child.entries(), 1);
-    // Small records are not worth an entry of the index each.
-    if (facts.record_bytes >= facts.records * options.gap_bytes_min) {
+    // Small records are not worth an entry of the index each, and long keys make large entries.
+    if (facts.record_bytes >= facts.records * options.gap_bytes_min &&
+        facts.IndexEntryBytes() <= options.gap_bytes_min) {
       options.keep_bytes_min = facts.block_bytes / 2;
     }
     return options;

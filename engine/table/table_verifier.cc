@@ -9,22 +9,26 @@
 
 #include "engine/base/checksum.h"
 #include "engine/base/internal_key.h"
+#include "engine/cache/block_cache.h"
+#include "engine/table/block_batch.h"
 #include "engine/table/block_reader.h"
-#include "engine/table/data_block.h"
-#include "engine/table/readahead.h"
 #include "engine/table/segment_footer.h"
+#include "engine/table/span_cursor.h"
 #include "engine/table/table_format.h"
 #include "engine/table/table_reader.h"
 
 namespace varve {
 namespace {
 
-constexpr uint64_t kWindowBytes = 1 * kMiB;
+// Of data blocks that are read at once.
+constexpr uint64_t kBatchBytes = 1 * kMiB;
 
 class TableVerifier {
  public:
   TableVerifier(const TableEnvironment& environment, const TableView& view, TableVerifierObserver& observer)
-      : environment_(environment), view_(view), observer_(observer) {}
+      : environment_{environment.device, no_cache_, environment.store_uuid},
+        view_(view),
+        observer_(observer) {}
 
   Task<Status> Run();
 
@@ -47,8 +51,11 @@ class TableVerifier {
   // All blocks below an index block. `levels_below` is 0 where its entries name data blocks.
   Task<Status> VerifyIndex(IndexBlock index, uint64_t table_offset, uint8_t levels_below, IndexEntry above);
   Task<Status> VerifyChildIndex(IndexEntry entry, uint8_t levels_below);
-  Task<Status> VerifyData(IndexEntry entry, uint64_t run_end);
-  void VerifyEntries(const IndexEntry& entry, std::string_view payload);
+  // Entries that name data blocks; begins at `first`, and says where it ended.
+  Task<Result<size_t>> VerifyBatch(const std::vector<IndexEntry>& entries, size_t first);
+  Task<Status> VerifyData(const IndexEntry& entry, BlockRef block);
+  void VerifyEntries(const IndexEntry& entry, std::string_view payload, bool is_new);
+  void VerifyRestartPoints(const IndexEntry& entry, std::string_view payload);
   void VerifyRecord(const IndexEntry& entry, std::string_view internal_key);
   void CompareTotals(const SegmentFooter& footer, const SegmentDescriptor& segment);
   void FindOverlaps();
@@ -67,14 +74,14 @@ class TableVerifier {
     return {std::string(segment.smallest_user_key()), std::string(segment.largest_user_key())};
   }
 
-  const TableEnvironment& environment_;
+  BlockCache no_cache_{0};
+  const TableEnvironment environment_;
   const TableView& view_;
   TableVerifierObserver& observer_;
   uint64_t faults_ = 0;
   Totals totals_;
   FilterGeometry filter_;
   std::vector<BlockRef> filter_pages_;
-  Readahead window_{kWindowBytes, true};
   std::vector<BlockHandle> blocks_;
   // Table offsets.
   std::set<uint64_t> span_blocks_;
@@ -194,22 +201,20 @@ Task<Status> TableVerifier::VerifyIndex(IndexBlock index, uint64_t table_offset,
     Report(table_offset, "an index block differs from what names it", KeysOf(above));
     co_return OkStatus();
   }
-  for (size_t i = 0; i < entries.size(); ++i) {
-    Status status;
+  for (size_t i = 0; i < entries.size();) {
     if (levels_below > 0) {
       const auto further = static_cast<uint8_t>(levels_below - 1);
-      status = co_await VerifyChildIndex(entries[i], further);
-    } else {
-      uint64_t run_end = entries[i].block.end();
-      for (size_t next = i + 1; next < entries.size() && entries[next].block.table_offset == run_end &&
-                                entries[next].block.end() - entries[i].block.table_offset <= kWindowBytes;
-           ++next) {
-        run_end = entries[next].block.end();
+      Status status = co_await VerifyChildIndex(entries[i], further);
+      if (!status.ok()) {
+        co_return status;
       }
-      status = co_await VerifyData(entries[i], run_end);
-    }
-    if (!status.ok()) {
-      co_return status;
+      ++i;
+    } else {
+      const Result<size_t> end = co_await VerifyBatch(entries, i);
+      if (!end.ok()) {
+        co_return end.error();
+      }
+      i = *end;
     }
   }
   co_return OkStatus();
@@ -233,95 +238,114 @@ Task<Status> TableVerifier::VerifyChildIndex(IndexEntry entry, uint8_t levels_be
   co_return status;
 }
 
-Task<Status> TableVerifier::VerifyData(IndexEntry entry, uint64_t run_end) {
+Task<Result<size_t>> TableVerifier::VerifyBatch(const std::vector<IndexEntry>& entries, size_t first) {
+  std::vector<BlockHandle> handles;
+  uint64_t bytes = 0;
+  size_t end = first;
+  while (end < entries.size() && (end == first || bytes < kBatchBytes)) {
+    const BlockHandle& handle = entries[end++].block;
+    if (HandleFits(view_, handle)) {
+      handles.push_back(handle);
+      bytes += handle.bytes;
+    }
+  }
+  const Status may_read = co_await observer_.BeforeRead(bytes);
+  if (!may_read.ok()) {
+    co_return may_read.error();
+  }
+  // Where one of them is damaged each is read by itself.
+  BlockBatch batch;
+  const Status read = co_await batch.Read(environment_, view_, std::move(handles), IoPurpose::kCheck);
+  if (read.Is(ErrorCode::kDeviceError)) {
+    co_return read.error();
+  }
+  for (size_t i = first; i < end; ++i) {
+    Status status = co_await VerifyData(entries[i], batch.Find(entries[i].block));
+    if (!status.ok()) {
+      co_return status.error();
+    }
+  }
+  co_return end;
+}
+
+Task<Status> TableVerifier::VerifyData(const IndexEntry& entry, BlockRef block) {
   const BlockHandle handle = entry.block;
   // Spans share blocks.
   const bool is_new = !entry.is_span || span_blocks_.insert(handle.table_offset).second;
   if (is_new) {
     blocks_.push_back(handle);
   }
-  if (!HandleFits(view_, handle)) {
-    Report(handle.table_offset, "a block handle points outside the table", KeysOf(entry));
-    co_return OkStatus();
-  }
-  if (window_.Find(handle).empty()) {
-    const uint32_t sector = environment_.device.sector_bytes();
-    const uint64_t start = RoundDown(handle.table_offset, sector);
-    const uint64_t end = std::min(RoundUp(run_end, sector), RoundUp(view_.used_bytes, sector));
-    const Status may_read = co_await observer_.BeforeRead(end - start);
-    if (!may_read.ok()) {
-      co_return may_read;
+  if (!block) {
+    Result<BlockRef> alone =
+        co_await ReadBlock(environment_, view_, handle, BlockKind::kData, IoPurpose::kCheck, false);
+    if (alone.Is(ErrorCode::kDeviceError)) {
+      co_return alone.error();
     }
-    AlignedBuffer bytes(end - start, sector);
-    const Status read =
-        co_await ReadTableBytes(environment_.device, view_, start, bytes.span(), IoPurpose::kCheck);
-    if (read.Is(ErrorCode::kDeviceError)) {
-      co_return read;
-    }
-    if (!read.ok()) {
-      Report(handle.table_offset, read.error().message(), KeysOf(entry));
+    if (!alone.ok()) {
+      ReportError(alone.error(), KeysOf(entry));
       co_return OkStatus();
     }
-    window_.Fill(std::move(bytes), start);
-  }
-  const Result<BlockRef> block =
-      AcceptBlock(environment_, view_.id, handle, BlockKind::kData, window_.Find(handle), false);
-  if (!block.ok()) {
-    ReportError(block.error(), KeysOf(entry));
-    co_return OkStatus();
+    block = std::move(alone).value();
   }
   ++totals_.data_blocks;
   totals_.data_bytes += is_new ? handle.bytes : 0;
-  VerifyEntries(entry, PayloadOf(block->bytes()));
+  VerifyEntries(entry, PayloadOf(block.bytes()), is_new);
   co_return OkStatus();
 }
 
-void TableVerifier::VerifyEntries(const IndexEntry& entry, std::string_view payload) {
-  DataBlockCursor cursor;
-  cursor.Reset(payload);
-  cursor.SeekToFirst();
-  uint64_t all = 0;
+void TableVerifier::VerifyEntries(const IndexEntry& entry, std::string_view payload, bool is_new) {
+  const auto report = [&](std::string_view what) { Report(entry.block.table_offset, what, KeysOf(entry)); };
+  SpanCursor span;
+  span.Reset(payload, entry.is_span ? std::optional(KeySpan{entry.smallest, entry.largest}) : std::nullopt);
   uint64_t count = 0;
   std::string first;
   std::string last;
-  std::string previous;
-  for (; cursor.Valid(); cursor.Next()) {
-    if (all > 0 && CompareInternalKeys(previous, cursor.key()) >= 0) {
-      Report(entry.block.table_offset, "entries of a block are out of order", KeysOf(entry));
-      return;
-    }
-    ++all;
-    previous = cursor.key();
-    const std::string_view user_key = UserKeyOf(cursor.key());
-    if (entry.is_span && (user_key < entry.smallest || user_key > entry.largest)) {
-      continue;
-    }
+  for (span.SeekToFirst(); span.Valid(); span.Next()) {
     if (count == 0) {
-      first = previous;
+      first = span.key();
+    } else if (CompareInternalKeys(last, span.key()) >= 0) {
+      return report("entries of a block are out of order");
     }
     ++count;
-    VerifyRecord(entry, previous);
-    last = previous;
+    VerifyRecord(entry, span.key());
+    last = span.key();
   }
-  if (cursor.corrupt()) {
-    Report(entry.block.table_offset, "a data block is malformed", KeysOf(entry));
-    return;
+  if (span.corrupt()) {
+    return report("a data block is malformed");
   }
   if (count == 0 || count != entry.entries || UserKeyOf(first) != entry.smallest ||
       UserKeyOf(last) != entry.largest) {
-    Report(entry.block.table_offset, "a data block differs from its index entry", KeysOf(entry));
+    report("a data block differs from its index entry");
   }
-  // A search starts from the restart points: each must lead to its entry.
-  for (cursor.SeekToLast(); cursor.Valid(); cursor.Prev()) {
-    --all;
-  }
-  if (cursor.corrupt() || all != 0) {
-    Report(entry.block.table_offset, "restart points of a data block are wrong", KeysOf(entry));
+  if (is_new) {
+    VerifyRestartPoints(entry, payload);
   }
   if (totals_.smallest.empty()) {
     totals_.smallest = std::move(first);
   }
   totals_.largest = std::move(last);
+}
+
+// A search starts from the restart points: each must lead to its entry. Of a block that spans name, what is
+// dead lies between them, and must be in order too.
+void TableVerifier::VerifyRestartPoints(const IndexEntry& entry, std::string_view payload) {
+  DataBlockCursor cursor;
+  cursor.Reset(payload);
+  uint64_t count = 0;
+  std::string previous;
+  for (cursor.SeekToFirst(); cursor.Valid(); cursor.Next()) {
+    if (count > 0 && CompareInternalKeys(previous, cursor.key()) >= 0) {
+      return Report(entry.block.table_offset, "entries of a block are out of order", KeysOf(entry));
+    }
+    ++count;
+    previous = cursor.key();
+  }
+  for (cursor.SeekToLast(); cursor.Valid(); cursor.Prev()) {
+    --count;
+  }
+  if (cursor.corrupt() || count != 0) {
+    Report(entry.block.table_offset, "restart points of a data block are wrong", KeysOf(entry));
+  }
 }
 
 void TableVerifier::VerifyRecord(const IndexEntry& entry, std::string_view internal_key) {

@@ -198,6 +198,7 @@ class WriteModel {
     facts.data_blocks = child.index.size();
     facts.segments = child.segments;
     facts.filter = child.filter;
+    facts.filter.bits_per_key = sizes.bits_per_key;
     facts.records = records.size();
     facts.record_bytes = records.size() * sizes.record_bytes;
     ModelMend mend;

@@ -145,6 +145,20 @@ TEST(MergeChoice, WhatSplitBlocksWouldLoseIsBoundedBeforehandToo) {
   EXPECT_EQ(ChooseMerge(child, limits), ChildMerge::kTable);
 }
 
+TEST(MergeChoice, EntriesOfTheIndexCostWhatTheyTake) {
+  ChildFacts child = With(FreshTable(), 100);
+  child.filter.bits_per_key = 8;
+  child.meta_bytes = child.filter.capacity + 80 * child.data_blocks;
+  EXPECT_EQ(child.IndexEntryBytes(), 80U);
+  child.dirty = DirtyFacts{0, 0, child.data_blocks + 200};
+  const double cost = *CostsOf(child, kBlockOnly).block;
+  // Long keys.
+  child.meta_bytes += 920 * child.data_blocks;
+  EXPECT_EQ(child.IndexEntryBytes(), 1000U);
+  EXPECT_NEAR(*CostsOf(child, kBlockOnly).block - cost, 920.0 * static_cast<double>(child.data_blocks + 200),
+              1);
+}
+
 TEST(MergeChoice, ATableThatHasOutgrownItsSizeIsCut) {
   ChildFacts child = With(FreshTable(), 5);
   child.table_bytes = 340 * kKiB;
