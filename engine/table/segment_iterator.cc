@@ -316,6 +316,13 @@ BlockRef SegmentIterator::Fetch(const BlockHandle& handle, BlockKind kind) {
   if (provided_) {
     return std::exchange(provided_, BlockRef());
   }
+  // First: several spans of one block count as one miss.
+  if (kind != BlockKind::kData || !options_.sequential) {
+    BlockRef block = FindCachedBlock(environment_, view_.id, handle, kind);
+    if (block) {
+      return block;
+    }
+  }
   if (kind == BlockKind::kData) {
     const std::string_view bytes = readahead_.Find(handle);
     if (!bytes.empty()) {
@@ -329,14 +336,6 @@ BlockRef SegmentIterator::Fetch(const BlockHandle& handle, BlockKind kind) {
       }
       return std::move(block).value();
     }
-  }
-  if (kind != BlockKind::kData || !options_.sequential) {
-    BlockRef block = FindCachedBlock(environment_, view_.id, handle, kind);
-    if (block) {
-      return block;
-    }
-  }
-  if (kind == BlockKind::kData) {
     BlockRef block = TakeFromBatch(handle);
     if (block) {
       return block;
