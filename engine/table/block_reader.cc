@@ -91,7 +91,7 @@ Task<Result<BlockRef>> ReadBlock(const TableEnvironment& environment, const Tabl
 
 namespace {
 
-// Blocks [first, end) of `handles` lie side by side, and none of them is cached.
+// Blocks [first, end) of `handles` lie behind each other, and none of them is cached.
 Task<Status> ReadRun(const TableEnvironment& environment, const TableView& view,
                      const std::vector<BlockHandle>& handles, size_t first, size_t end, BlockKind kind,
                      IoPurpose purpose, std::vector<BlockRef>& blocks) {
@@ -112,6 +112,14 @@ Task<Status> ReadRun(const TableEnvironment& environment, const TableView& view,
 }
 
 constexpr uint64_t kRunBytesMax = 256 * kKiB;
+// What lies between two blocks is read with them up to here: a device reads so much more in the time that
+// another request takes it. Less than a unit, so no unit that was given back lies between them.
+constexpr uint64_t kGapBytesMax = 8 * kKiB;
+static_assert(kGapBytesMax < kExtentUnitBytes);
+
+bool FollowsClosely(const BlockHandle& next, const BlockHandle& before) {
+  return next.table_offset >= before.end() && next.table_offset - before.end() <= kGapBytesMax;
+}
 
 }  // namespace
 
@@ -129,7 +137,7 @@ Task<Result<std::vector<BlockRef>>> ReadBlocks(const TableEnvironment& environme
   for (size_t first = 0; first < handles.size();) {
     size_t end = first + 1;
     if (!blocks[first]) {
-      while (end < handles.size() && !blocks[end] && handles[end].table_offset == handles[end - 1].end() &&
+      while (end < handles.size() && !blocks[end] && FollowsClosely(handles[end], handles[end - 1]) &&
              handles[end].end() - handles[first].table_offset <= kRunBytesMax) {
         ++end;
       }

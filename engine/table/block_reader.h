@@ -30,7 +30,8 @@ Task<Result<BlockRef>> ReadBlock(const TableEnvironment& environment, const Tabl
                                  BlockHandle handle, BlockKind kind, IoPurpose purpose, bool fill_cache);
 
 // Several blocks of one kind at once, in the order of `handles`; those that are cached are taken from there,
-// and what is read does not enter the cache. Blocks that lie side by side are read together, up to 256 KiB.
+// and what is read does not enter the cache. Blocks that lie close behind each other are read together, up to
+// 256 KiB.
 Task<Result<std::vector<BlockRef>>> ReadBlocks(const TableEnvironment& environment, const TableView& view,
                                                std::vector<BlockHandle> handles, BlockKind kind,
                                                IoPurpose purpose);
