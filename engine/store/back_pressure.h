@@ -31,6 +31,10 @@ uint64_t RateAt(double pressure);
 // Spaces what is admitted. Any thread; a compare-and-swap, no lock.
 class Throttle {
  public:
+  // Waits shorter than this are gathered, and a writer that slept too long has so much to its credit: to set a
+  // timer and wake from it costs a processor more than a small write does.
+  static constexpr uint64_t kGrainNanos = 100'000;
+
   // Set by the background whenever the debt changes.
   void SetRate(uint64_t bytes_per_second) {
     nanos_per_kib_.store(bytes_per_second == 0 ? 0 : uint64_t{1'024'000'000'000} / bytes_per_second,
@@ -45,7 +49,7 @@ class Throttle {
       return 0;
     }
     const uint64_t next = next_nanos_.load(std::memory_order_relaxed);
-    return next > now ? next - now : 0;
+    return next > now + kGrainNanos ? next - now : 0;
   }
   // Books `bytes` that were admitted at `now`.
   void Charge(uint64_t bytes, uint64_t now) {
@@ -53,8 +57,9 @@ class Throttle {
     if (cost == 0) {
       return;
     }
+    const uint64_t earliest = now > kGrainNanos ? now - kGrainNanos : 0;
     uint64_t next = next_nanos_.load(std::memory_order_relaxed);
-    while (!next_nanos_.compare_exchange_weak(next, (next > now ? next : now) + cost,
+    while (!next_nanos_.compare_exchange_weak(next, (next > earliest ? next : earliest) + cost,
                                               std::memory_order_relaxed)) {
     }
   }

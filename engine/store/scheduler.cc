@@ -11,9 +11,9 @@ namespace varve {
 
 namespace {
 
-// A second merge would only take turns with the first on the same thread. Meanwhile level 0 gathers, and goes
-// down in fewer merges that each rewrite level 1 once.
-constexpr size_t kCompactionsPerExecutor = 1;
+// A merge waits for the device at its beginning and its end, whatever it has in flight between: there the
+// second has its turn. More would only take memory.
+constexpr size_t kCompactionsPerExecutor = 2;
 // While less than this share of the device is left to users, space is reclaimed at once.
 constexpr uint64_t kShortShare = 8;
 
