@@ -194,7 +194,8 @@ std::string_view MountOptionsHelp() {
          "  commit=SECONDS       what a crash may cost at most without fsync (default 1)\n"
          "  cache=SIZE           memory for blocks read (default 256M)\n"
          "  memtable=SIZE        memory for changes before they are sorted onto the device (default 64M)\n"
-         "  techniques=LIST      of block:append:sstlog:buffer:delete:monkey, or none\n"
+         "  techniques=LIST      of block:append:sstlog:buffer:delete:monkey, or none (default "
+         "block:append)\n"
          "  allow_other          other users may use it (the default when root mounts)\n"
          "  suid, nosuid, dev, nodev, exec, noexec, noatime, relatime, strictatime, nodiratime, dirsync,\n"
          "  auto_unmount         as in mount(8) and fusermount3(1); nosuid and nodev are the default\n";

@@ -7,7 +7,7 @@
 namespace varve {
 
 Result<Techniques> ParseTechniques(std::string_view text) {
-  Techniques chosen;
+  Techniques chosen = Techniques::None();
   size_t from = 0;
   while (from <= text.size() && text != "none") {
     const size_t to = std::min(text.find_first_of(":+,", from), text.size());

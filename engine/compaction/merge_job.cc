@@ -27,6 +27,8 @@ constexpr uint64_t kHeldBytesMax = 8 * kMiB;
 constexpr uint64_t kHeldShareOfChild = 2;
 constexpr uint32_t kReadAheadMin = 16 * kKiB;
 constexpr uint32_t kReadAheadMax = 256 * kKiB;
+// Of each of a child's segments, which share the most that is read ahead.
+constexpr uint32_t kReadAheadOfSegmentMin = 64 * kKiB;
 // Records between two blocks become a block of their own from this share of a full one on.
 constexpr uint64_t kGapShareOfBlock = 8;
 
@@ -171,7 +173,8 @@ class PartedMerge {
     TableIteratorOptions reading;
     reading.fill_cache = false;
     reading.purpose = IoPurpose::kCompaction;
-    reading.readahead_bytes = kReadAheadMax;
+    reading.readahead_bytes = std::max<uint32_t>(
+        kReadAheadMax / static_cast<uint32_t>(child.view().segments.size()), kReadAheadOfSegmentMin);
     reading.sequential = true;
     std::vector<std::unique_ptr<InternalIterator>> sources;
     sources.push_back(std::move(records));

@@ -31,8 +31,8 @@ uint64_t RateAt(double pressure);
 // Spaces what is admitted. Any thread; a compare-and-swap, no lock.
 class Throttle {
  public:
-  // Waits shorter than this are gathered, and a writer that slept too long has so much to its credit: to set a
-  // timer and wake from it costs a processor more than a small write does.
+  // Waits shorter than this are gathered, and a writer that slept too long has so much to its credit: to set
+  // a timer and wake from it costs a processor more than a small write does.
   static constexpr uint64_t kGrainNanos = 100'000;
 
   // Set by the background whenever the debt changes.

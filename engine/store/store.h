@@ -116,12 +116,14 @@ class StoreIterator {
 // What each technique of docs/design/techniques.md is called in options and statistics. Those whose rooms do
 // not exist yet change nothing.
 struct Techniques {
-  bool block_merge = false;
-  bool append_merge = false;
+  bool block_merge = true;
+  bool append_merge = true;
   bool sst_log = false;
   bool compaction_buffer = false;
   bool delete_aware = false;
   bool monkey = false;
+
+  static constexpr Techniques None() { return {.block_merge = false, .append_merge = false}; }
 };
 
 struct StoreOptions {

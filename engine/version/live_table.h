@@ -80,9 +80,9 @@ class LiveTable {
   }
 
  private:
-  // A get asks a filter more, and one time in a hundred reads a block in vain; a seek reads a block more. Both
-  // by how many bytes a merge takes up in that time: a read by itself costs device and processor as much as
-  // four blocks that are read and written in a row.
+  // A get asks a filter more, and one time in a hundred reads a block in vain; a seek reads a block more.
+  // Both by how many bytes a merge takes up in that time: a read by itself costs device and processor as much
+  // as four blocks that are read and written in a row.
   static constexpr uint64_t kGetBytes = 256;
   static constexpr uint64_t kSeekBytes = 16 * kKiB;
 

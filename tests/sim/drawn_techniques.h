@@ -26,7 +26,7 @@ class DrawnTechniques {
   uint32_t block_bytes() const { return block_bytes_; }
 
   Techniques Next() {
-    Techniques techniques;
+    Techniques techniques = Techniques::None();
     if (any_) {
       techniques.block_merge = !random_.OneIn(3);
       techniques.append_merge = !random_.OneIn(3);

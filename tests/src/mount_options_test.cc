@@ -57,6 +57,13 @@ TEST(MountOptions, ValuesReachTheStore) {
 TEST(MountOptions, TechniquesCanAllBeTurnedOff) {
   const MountOptions options = Parsed({"techniques=monkey,techniques=none"});
   EXPECT_FALSE(options.store.techniques.monkey);
+  EXPECT_FALSE(options.store.techniques.block_merge);
+}
+
+TEST(MountOptions, TechniquesThatAreBuiltAreInUseUnlessNamed) {
+  EXPECT_TRUE(Parsed({"noatime"}).store.techniques.block_merge);
+  EXPECT_TRUE(Parsed({"noatime"}).store.techniques.append_merge);
+  EXPECT_FALSE(Parsed({"techniques=append"}).store.techniques.block_merge);
 }
 
 TEST(MountOptions, QuotedCommasDoNotSeparate) {

@@ -56,6 +56,40 @@ TEST(SegmentLayout, NamesEveryBlockOfIndexesOfAnyDepth) {
   }
 }
 
+// Of every block, every second, and every eighth: small gaps are read over, large ones are not.
+TEST(SegmentLayout, BlocksThatLieCloseBehindEachOtherAreReadTogether) {
+  TableFixture fixture;
+  const TableView view = fixture.Build(Numbered(512, 1000), SegmentOptions{.block_bytes = 4096});
+  const Result<SegmentLayout> layout =
+      fixture.Run(ReadSegmentLayout(fixture.environment, view, 0, IoPurpose::kCompaction));
+  ASSERT_TRUE(layout.ok()) << layout.ToString();
+  for (const size_t step : {1u, 2u, 8u}) {
+    std::vector<BlockHandle> handles;
+    for (size_t i = 0; i < layout->blocks.size(); i += step) {
+      handles.push_back(layout->blocks[i].block);
+    }
+    const size_t count = handles.size();
+    ASSERT_GT(count, 10U);
+    const uint64_t before = fixture.device.counters().of(IoPurpose::kCheck).reads;
+    const Result<std::vector<BlockRef>> blocks = fixture.Run(
+        ReadBlocks(fixture.environment, view, std::move(handles), BlockKind::kData, IoPurpose::kCheck));
+    ASSERT_TRUE(blocks.ok()) << blocks.ToString();
+    const uint64_t reads = fixture.device.counters().of(IoPurpose::kCheck).reads - before;
+    if (step < 8) {
+      EXPECT_LE(reads, count / 8) << step;
+    } else {
+      EXPECT_EQ(reads, count);
+    }
+    for (size_t i = 0; i < count; ++i) {
+      DataBlockCursor cursor;
+      cursor.Reset(PayloadOf((*blocks)[i].bytes()));
+      cursor.SeekToFirst();
+      ASSERT_TRUE(cursor.Valid());
+      EXPECT_EQ(UserKeyOf(cursor.key()), layout->blocks[i * step].smallest);
+    }
+  }
+}
+
 TEST(SegmentLayout, OfEachSegmentIsItsOwn) {
   TableFixture fixture;
   const TableView first = fixture.Build(Numbered(100, 50));

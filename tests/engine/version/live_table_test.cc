@@ -7,6 +7,9 @@
 namespace varve {
 namespace {
 
+// What a merge takes up in the time of a seek's read.
+constexpr uint64_t kSeekBytes = 16 * kKiB;
+
 struct Releases final : TableObserver {
   struct Release {
     TableId id;
@@ -110,12 +113,12 @@ TEST(LiveTables, ReadersPayForSegmentsUntilTheTableIsWorthAMerge) {
   uint64_t seeks = 0;
   while (!table->ReadersHavePaid()) {
     EXPECT_EQ(fixture.releases.paid, 0);
-    EXPECT_EQ(table->read_much(), seeks * 2 * 4096 >= price / 2);
+    EXPECT_EQ(table->read_much(), seeks * 2 * kSeekBytes >= price / 2);
     table->CountSeek();
     ++seeks;
   }
-  // Two segments beyond the first, a block each.
-  EXPECT_EQ(seeks, CeilDiv(price, 2 * 4096));
+  // Two segments beyond the first.
+  EXPECT_EQ(seeks, CeilDiv(price, 2 * kSeekBytes));
   for (int i = 0; i < 100; ++i) {
     table->CountGet();
   }
@@ -137,7 +140,7 @@ TEST(LiveTables, WhatReadersPaidCountsOnAfterAnAppendAndNotAfterAMerge) {
   for (; !three->ReadersHavePaid(); ++seeks) {
     three->CountSeek();
   }
-  EXPECT_LT(seeks, CeilDiv(view.live_bytes(), 2 * 4096));
+  EXPECT_LT(seeks, CeilDiv(view.live_bytes(), 2 * kSeekBytes));
   view.generation = view.generation.Next();
   view.segments.resize(1);
   EXPECT_FALSE(fixture.Installed(view)->ReadersHavePaid());
