@@ -95,6 +95,11 @@ void BlockCache::EraseTable(TableId table) {
   }
 }
 
+void BlockCache::Erase(const BlockKey& key) {
+  const uint64_t hash = HashOf(key);
+  ShardOf(hash).Erase(key, hash);
+}
+
 uint64_t BlockCache::CachedDataBlocks(TableId table) const {
   uint64_t sum = 0;
   for (const std::unique_ptr<Shard>& shard : shards_) {

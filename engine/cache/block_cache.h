@@ -92,6 +92,8 @@ class BlockCache {
 
   // Drops every block of a table that no longer exists.
   void EraseTable(TableId table);
+  // Drops a block that no table names any more. Who still reads an older version may bring it back.
+  void Erase(const BlockKey& key);
 
   // Data blocks of the table that are cached, of whatever generation.
   uint64_t CachedDataBlocks(TableId table) const;

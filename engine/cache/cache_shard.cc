@@ -170,6 +170,18 @@ void BlockCache::Shard::EraseTable(TableId table) {
   Free(dead);
 }
 
+void BlockCache::Shard::Erase(const BlockKey& key, uint64_t hash) {
+  Entry* dead = nullptr;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    Entry* const entry = Find(key, hash);
+    if (entry != nullptr) {
+      Unlink(entry, &dead);
+    }
+  }
+  Free(dead);
+}
+
 uint64_t BlockCache::Shard::CachedDataBlocks(TableId table) const {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto found = tables_.find(table);

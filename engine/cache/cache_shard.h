@@ -26,6 +26,7 @@ class BlockCache::Shard {
   ReadTicket JoinRead(const BlockKey& key);
   void LeaveRead(const BlockKey& key);
   void EraseTable(TableId table);
+  void Erase(const BlockKey& key, uint64_t hash);
   uint64_t CachedDataBlocks(TableId table) const;
   void AddStatistics(CacheStatistics& to) const;
 

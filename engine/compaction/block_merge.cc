@@ -229,6 +229,7 @@ class BlockMerge {
     for (size_t i = child_.extents.size(); i < next.extents.size(); ++i) {
       output_.taken.push_back(next.extents[i].extent);
     }
+    FindDeadBlocks();
     std::vector<TableRange> used = std::move(kept_);
     used.insert(used.end(), writer_.placed().begin(), writer_.placed().end());
     const std::vector<TableRange> holes =
@@ -238,6 +239,17 @@ class BlockMerge {
     output_.statistics.tables_out += 1;
     output_.tables.push_back(std::move(next));
     co_return OkStatus();
+  }
+
+  // Among them the whole index, which is written anew each time.
+  void FindDeadBlocks() {
+    const auto begins_before = [](const TableRange& a, const TableRange& b) { return a.begin < b.begin; };
+    std::sort(kept_.begin(), kept_.end(), begins_before);
+    for (const BlockHandle& block : input_.layout->AllBlocks()) {
+      if (!std::binary_search(kept_.begin(), kept_.end(), TableRange::Of(block), begins_before)) {
+        output_.dead_blocks.push_back(BlockKey{child_.id, block.birth, block.table_offset});
+      }
+    }
   }
 
   const JobEnvironment& environment_;

@@ -16,6 +16,8 @@ struct ChildOutput {
   std::vector<TableView> tables;
   // Space that the tables have and the child had not.
   std::vector<Extent> taken;
+  // Blocks of the child that its next generation names no more.
+  std::vector<BlockKey> dead_blocks;
   JobStatistics statistics;
 };
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/base/result.h"
+#include "engine/cache/block_cache.h"
 #include "engine/compaction/merge_choice.h"
 #include "engine/device/block_device.h"
 #include "engine/ring/task.h"
@@ -83,6 +84,8 @@ struct JobOutput {
   JobStatistics statistics;
   // Beside what a next generation of a table has from the one before.
   std::vector<Extent> taken;
+  // What no table names once `edit` is installed, of tables that live on.
+  std::vector<BlockKey> dead_blocks;
 
   // A table of its own.
   void AddTable(Place place, TableView view);

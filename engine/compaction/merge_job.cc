@@ -304,6 +304,8 @@ class PartedMerge {
       made.statistics.tables_in += 1;
       made.statistics.Add(outputs_[i]->statistics);
       made.taken.insert(made.taken.end(), outputs_[i]->taken.begin(), outputs_[i]->taken.end());
+      made.dead_blocks.insert(made.dead_blocks.end(), outputs_[i]->dead_blocks.begin(),
+                              outputs_[i]->dead_blocks.end());
       for (TableView& table : outputs_[i]->tables) {
         made.edit.AddTable(place, std::move(table));
       }

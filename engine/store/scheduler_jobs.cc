@@ -133,6 +133,9 @@ Task<Status> Scheduler::InstallOutput(JobOutput output) {
     }
     co_return installed.error();
   }
+  for (const BlockKey& block : output.dead_blocks) {
+    environment_.jobs.table.cache.Erase(block);
+  }
   co_return OkStatus();
 }
 

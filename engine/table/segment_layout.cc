@@ -135,15 +135,20 @@ class LayoutReader {
 
 }  // namespace
 
-std::vector<TableRange> SegmentLayout::UsedRanges() const {
-  std::vector<TableRange> used{TableRange::Of(footer)};
-  for (const std::vector<BlockHandle>* handles : {&index_blocks, &filter_pages}) {
-    for (const BlockHandle& block : *handles) {
-      used.push_back(TableRange::Of(block));
-    }
-  }
+std::vector<BlockHandle> SegmentLayout::AllBlocks() const {
+  std::vector<BlockHandle> all{footer};
+  all.insert(all.end(), index_blocks.begin(), index_blocks.end());
+  all.insert(all.end(), filter_pages.begin(), filter_pages.end());
   for (const IndexEntry& entry : blocks) {
-    used.push_back(TableRange::Of(entry.block));
+    all.push_back(entry.block);
+  }
+  return all;
+}
+
+std::vector<TableRange> SegmentLayout::UsedRanges() const {
+  std::vector<TableRange> used;
+  for (const BlockHandle& block : AllBlocks()) {
+    used.push_back(TableRange::Of(block));
   }
   return used;
 }

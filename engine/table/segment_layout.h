@@ -23,7 +23,8 @@ struct SegmentLayout {
   std::vector<BlockHandle> filter_pages;
   BlockHandle footer;
 
-  // Where all blocks of the segment lie, in no order.
+  // All blocks of the segment and where they lie, in no order; a block as often as it has spans.
+  std::vector<BlockHandle> AllBlocks() const;
   std::vector<TableRange> UsedRanges() const;
 };
 

@@ -194,6 +194,20 @@ TEST(BlockCache, ErasedTableLeavesNothing) {
   }
 }
 
+TEST(BlockCache, AnErasedBlockAloneIsGone) {
+  BlockCache cache(4 * kMiB, 4);
+  for (uint64_t n = 0; n < 10; ++n) {
+    cache.Insert(KeyOf(n, 1), BlockKind::kData, BlockOf(n));
+  }
+  cache.Erase(KeyOf(3, 1));
+  cache.Erase(KeyOf(3, 1));
+  cache.Erase(KeyOf(77, 1));
+  for (uint64_t n = 0; n < 10; ++n) {
+    EXPECT_EQ(!cache.Lookup(KeyOf(n, 1), BlockKind::kData), n == 3) << n;
+  }
+  EXPECT_EQ(cache.CachedDataBlocks(TableId(1)), 9U);
+}
+
 TEST(BlockCache, ManyThreadsSeeOnlyWholeBlocks) {
   BlockCache cache(1 * kMiB, 4);
   std::atomic<uint64_t> wrong{0};

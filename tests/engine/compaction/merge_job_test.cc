@@ -2,11 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
 
 #include "engine/base/prng.h"
+#include "engine/table/segment_layout.h"
 #include "tests/engine/compaction/record_model.h"
 #include "tests/engine/compaction/small_store.h"
 #include "tests/support/fault_list.h"
@@ -33,6 +35,46 @@ void ExpectWhole(SmallStore& store, const Version& version) {
     EXPECT_TRUE(verified.ok()) << verified.ToString();
   });
   EXPECT_TRUE(list.faults.empty()) << list.faults.front().what;
+}
+
+// Table, offset in it, and the generation that wrote it.
+using NamedBlock = std::tuple<uint64_t, uint64_t, uint64_t>;
+
+NamedBlock NameOf(const BlockKey& block) {
+  return {block.table.value, block.table_offset, block.birth.value};
+}
+
+// By the tables of the current version.
+std::set<NamedBlock> NamedBlocks(SmallStore& store) {
+  std::set<NamedBlock> named;
+  store.versions->current()->ForEachTable([&](const LiveTable& table) {
+    for (uint32_t i = 0; i < table.view().segments.size(); ++i) {
+      const Result<SegmentLayout> layout =
+          store.executor.Run(ReadSegmentLayout(store.jobs->table, table.view(), i, IoPurpose::kCheck));
+      ASSERT_TRUE(layout.ok()) << layout.ToString();
+      for (const BlockHandle& block : layout->AllBlocks()) {
+        named.insert(NameOf({table.id(), block.birth, block.table_offset}));
+      }
+    }
+  });
+  return named;
+}
+
+// Those that `before` names, and no table any more; of tables that live on, all of them.
+void ExpectDead(SmallStore& store, const std::set<NamedBlock>& before, const std::vector<BlockKey>& dead) {
+  const std::set<NamedBlock> after = NamedBlocks(store);
+  std::set<NamedBlock> told;
+  for (const BlockKey& block : dead) {
+    told.insert(NameOf(block));
+  }
+  for (const NamedBlock& block : told) {
+    EXPECT_TRUE(before.contains(block) && !after.contains(block));
+  }
+  std::set<uint64_t> living;
+  store.versions->current()->ForEachTable([&](const LiveTable& table) { living.insert(table.id().value); });
+  for (const NamedBlock& block : before) {
+    EXPECT_TRUE(after.contains(block) || told.contains(block) || !living.contains(std::get<0>(block)));
+  }
 }
 
 // Level 2 holds keys 0 to `keys`, a table of some 128 KiB after the other, with filters that have a reserve.
@@ -356,7 +398,9 @@ TEST_P(MergeModel, RandomMergesReadLikeAModelAtEverySnapshotAndFromEveryVersion)
         for (size_t i = 0; i < kChildMerges; ++i) {
           children_by[i] += output->statistics.children_by[i];
         }
+        const std::set<NamedBlock> named = NamedBlocks(store);
         store.Install(output->edit);
+        ExpectDead(store, named, output->dead_blocks);
       }
       if (testing::Test::HasFatalFailure()) {
         return;
