@@ -62,10 +62,13 @@ inline int CompareInternalKeys(std::string_view a, std::string_view b) {
 }
 
 // Behind every version of `user_key`: no record has sequence number 0.
+inline void AppendLastKeyOf(std::string& to, std::string_view user_key) {
+  AppendInternalKey(to, user_key, SequenceNumber(0), RecordKind::kTombstone);
+}
 inline std::string LastKeyOf(std::string_view user_key) {
   std::string key;
   key.reserve(user_key.size() + kTrailerBytes);
-  AppendInternalKey(key, user_key, SequenceNumber(0), RecordKind::kTombstone);
+  AppendLastKeyOf(key, user_key);
   return key;
 }
 

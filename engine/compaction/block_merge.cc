@@ -71,9 +71,9 @@ class BlockMerge {
 
   void Keep(const MendStep& step) {
     for (size_t i = step.first_block; i < step.end_block; ++i) {
-      const IndexEntry& block = input_.layout->blocks[i];
+      IndexEntry& block = input_.layout->blocks[i];
       kept_.push_back(TableRange::Of(block.block));
-      segment_.Keep(block);
+      segment_.Keep(std::move(block));
     }
   }
 

@@ -15,8 +15,8 @@ namespace varve {
 struct BlockMergeInput {
   const TableView* child = nullptr;
   uint32_t level = 0;
-  // Of the child's one segment.
-  const SegmentLayout* layout = nullptr;
+  // Of the child's one segment. The keys of what stays are moved out of it.
+  SegmentLayout* layout = nullptr;
   const MendPlan* plan = nullptr;
   const RecordRun* records = nullptr;
   // Whether what the child no longer uses may be written again: no older generation of it lives.

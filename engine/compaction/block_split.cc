@@ -35,9 +35,9 @@ class Splitter {
       return;
     }
     if (!open_) {
-      open_ = KeptSpan{record_, replaced_.size(), entry_};
+      open_ = KeptSpan{record_, replaced_.size(), IndexEntry()};
       open_->span.smallest = user_key;
-      open_->span.entries = 0;
+      open_->span.block = entry_.block;
       open_->span.is_span = true;
     }
     open_->span.largest = user_key;

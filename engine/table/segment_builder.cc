@@ -109,10 +109,17 @@ void SegmentBuilder::Keep(IndexEntry entry) {
                                ? before_->smallest
                                : SeekKey(entry.smallest, kSequenceNumberMax);
   }
-  last_key_ = before_->largest_user_key() == entry.largest ? before_->largest : LastKeyOf(entry.largest);
+  last_key_.clear();
+  if (before_->largest_user_key() == entry.largest) {
+    last_key_ = before_->largest;
+  } else {
+    AppendLastKeyOf(last_key_, entry.largest);
+  }
   descriptor_.entries += entry.entries;
   ++descriptor_.data_blocks;
-  if (!entry.is_span || span_blocks_.insert(entry.block.table_offset).second) {
+  if (entry.is_span) {
+    span_blocks_.push_back(entry.block);
+  } else {
     descriptor_.data_bytes += entry.block.bytes;
   }
   index_.Add(std::move(entry));
@@ -180,6 +187,7 @@ SegmentDescriptor SegmentBuilder::FinishMended(MendedFilter filter, uint64_t kep
   if (!block_.empty()) {
     FinishBlock();
   }
+  CountSpanBlocks();
   descriptor_.live_bytes = std::min(kept_live_bytes + new_data_bytes_, descriptor_.data_bytes);
   descriptor_.tombstones += kept_tombstones;
   descriptor_.filter = before_->filter;
@@ -191,6 +199,18 @@ SegmentDescriptor SegmentBuilder::FinishMended(MendedFilter filter, uint64_t kep
     descriptor_.meta_bytes += page.bytes;
   }
   return WriteIndexAndFooter(filter.geometry, filter.pages);
+}
+
+// Each once, however many spans it has.
+void SegmentBuilder::CountSpanBlocks() {
+  const auto lies_before = [](const BlockHandle& a, const BlockHandle& b) {
+    return a.table_offset < b.table_offset;
+  };
+  std::sort(span_blocks_.begin(), span_blocks_.end(), lies_before);
+  span_blocks_.erase(std::unique(span_blocks_.begin(), span_blocks_.end()), span_blocks_.end());
+  for (const BlockHandle& block : span_blocks_) {
+    descriptor_.data_bytes += block.bytes;
+  }
 }
 
 BlockHandle SegmentBuilder::WritePage(std::string& page) {

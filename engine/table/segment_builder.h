@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -64,6 +63,7 @@ class SegmentBuilder {
  private:
   void BeginBlock();
   void FinishBlock();
+  void CountSpanBlocks();
   double FilterReserve() const;
   BlockHandle WritePage(std::string& page);
   SegmentDescriptor WriteIndexAndFooter(const FilterGeometry& geometry,
@@ -89,7 +89,7 @@ class SegmentBuilder {
   SegmentDescriptor descriptor_;
   uint64_t new_data_bytes_ = 0;
   // Table offsets of blocks of which spans were kept.
-  std::set<uint64_t> span_blocks_;
+  std::vector<BlockHandle> span_blocks_;
   // Of the segment that is mended.
   std::optional<SegmentDescriptor> before_;
 };
