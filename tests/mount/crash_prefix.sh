@@ -18,9 +18,8 @@ for ((round = 1; round <= rounds; ++round)); do
   durable_before=$(tail -n 1 "$folder/answered")
   # What was answered before this moment is older than an interval at the kill.
   sleep 1.2
-  kill_daemon 2>/dev/null || true
+  kill_daemon
   wait $writer || true
-  while is_mounted; do umount "$mount_point" 2>/dev/null || sleep 0.05; done
   answered=$(tail -n 1 "$folder/answered")
   check_store
   mount_store

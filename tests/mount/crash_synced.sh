@@ -63,9 +63,7 @@ for ((round = 1; round <= rounds; ++round)); do
     kill -0 "${jobs[0]}" 2>/dev/null || fail "the writer ended before the kill"
     sleep 0.1
   done
-  kill_daemon
-  # Where the kill cut a sendfile short, it waits for the rest for ever.
-  [ -z "$fsx_job" ] || kill "$fsx_job" 2>/dev/null || true
+  kill_daemon $fsx_job
   wait "${jobs[@]}" 2>/dev/null || true
   check_store
   mount_store

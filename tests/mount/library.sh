@@ -96,15 +96,22 @@ wait_until_gone() {
   fail "the daemon did not end within a minute: $2"
 }
 
-# The daemon dies without a warning; what is mounted is taken away.
+# kill_daemon [PID…]: the daemon dies without a warning; what is mounted is taken away. PID: programs to end then, whose
+# calls the kill may have cut short in such a way that they wait for the rest for ever, with files of the mount open.
 kill_daemon() {
   local pid
   pid=$(daemon_pid)
   [ -n "$pid" ] || fail "there is no daemon to kill"
   kill -KILL "$pid"
   while [ -d "/proc/$pid" ]; do sleep 0.02; done
+  [ $# -eq 0 ] || kill "$@" 2>/dev/null || true
   # Whoever still writes leaves only when that fails.
-  while is_mounted; do umount "$mount_point" 2>/dev/null || sleep 0.05; done
+  for _ in {1..1200}; do
+    umount "$mount_point" 2>/dev/null || true
+    is_mounted || break
+    sleep 0.05
+  done
+  ! is_mounted || fail "held for a minute after the daemon was killed, by processes $(fuser -m "$mount_point" 2>/dev/null)"
   # The kernel takes its ring down, and lets go of the device, some time after the process has gone.
   for _ in {1..600}; do
     "$varve" dump "$device" superblock 2>&1 | grep -q "is in use" || return 0
