@@ -73,9 +73,19 @@ BlockRef BlockCache::Peek(const BlockKey& key) const {
   return ShardOf(hash).Peek(key, hash);
 }
 
+CacheStanding BlockCache::StandingOf(const BlockKey& key) const {
+  const uint64_t hash = HashOf(key);
+  return ShardOf(hash).StandingOf(key, hash);
+}
+
 void BlockCache::Insert(const BlockKey& key, BlockKind kind, const BlockRef& block) {
   const uint64_t hash = HashOf(key);
-  ShardOf(hash).Insert(key, hash, kind, block);
+  ShardOf(hash).Insert(key, hash, kind, block, CacheStanding::kOnTrial);
+}
+
+void BlockCache::InsertSuccessor(const BlockKey& key, const BlockRef& block, CacheStanding standing) {
+  const uint64_t hash = HashOf(key);
+  ShardOf(hash).Insert(key, hash, BlockKind::kData, block, standing);
 }
 
 BlockCache::ReadTicket BlockCache::JoinRead(const BlockKey& key) {

@@ -22,6 +22,7 @@
 #include "engine/base/result.h"
 #include "engine/base/units.h"
 #include "engine/cache/block_ref.h"
+#include "engine/cache/cache_standing.h"
 #include "engine/ring/async_event.h"
 
 namespace varve {
@@ -68,6 +69,8 @@ class BlockCache {
   BlockRef Lookup(const BlockKey& key, BlockKind kind);
   // The same for who is no user: it counts as no hit, and the block becomes no hotter.
   BlockRef Peek(const BlockKey& key) const;
+  // As Peek, without the block.
+  CacheStanding StandingOf(const BlockKey& key) const;
   // A block had to be read.
   void CountMiss(BlockKind kind) {
     misses_[static_cast<size_t>(kind)].fetch_add(1, std::memory_order_relaxed);
@@ -75,6 +78,9 @@ class BlockCache {
   // Adds a block, which may evict others, or itself at once when it is larger than a shard. What another
   // thread has inserted under this key meanwhile stays. Data blocks have low priority, the other kinds high.
   void Insert(const BlockKey& key, BlockKind kind, const BlockRef& block);
+  // A data block that holds what stood so in other blocks, whose table is being replaced: it stands as they
+  // did. Precondition of `standing`: not kAbsent.
+  void InsertSuccessor(const BlockKey& key, const BlockRef& block, CacheStanding standing);
 
   // Several coroutines that miss the same block read it once: the first to call JoinRead leads, reads, and
   // must call FinishRead; the others wait for `done` and take `result`.

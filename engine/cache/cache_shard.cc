@@ -101,7 +101,17 @@ BlockRef BlockCache::Shard::Peek(const BlockKey& key, uint64_t hash) {
   return entry != nullptr ? entry->block : BlockRef();
 }
 
-void BlockCache::Shard::Insert(const BlockKey& key, uint64_t hash, BlockKind kind, const BlockRef& block) {
+CacheStanding BlockCache::Shard::StandingOf(const BlockKey& key, uint64_t hash) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const Entry* entry = Find(key, hash);
+  if (entry == nullptr) {
+    return CacheStanding::kAbsent;
+  }
+  return entry->in_main ? CacheStanding::kProven : CacheStanding::kOnTrial;
+}
+
+void BlockCache::Shard::Insert(const BlockKey& key, uint64_t hash, BlockKind kind, const BlockRef& block,
+                               CacheStanding standing) {
   auto added = std::make_unique<Entry>();
   added->key = key;
   added->hash = hash;
@@ -126,7 +136,7 @@ void BlockCache::Shard::Insert(const BlockKey& key, uint64_t hash, BlockKind kin
     ++counters.inserts;
     counters.charged_bytes += entry->charge;
     uint64_t& ghost = ghosts_[hash & (ghosts_.size() - 1)];
-    entry->in_main = IsHighPriority(kind) || ghost == hash;
+    entry->in_main = IsHighPriority(kind) || standing == CacheStanding::kProven || ghost == hash;
     if (ghost == hash) {
       ghost = 0;
     }

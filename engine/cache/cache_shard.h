@@ -22,7 +22,10 @@ class BlockCache::Shard {
 
   BlockRef Lookup(const BlockKey& key, uint64_t hash, BlockKind kind);
   BlockRef Peek(const BlockKey& key, uint64_t hash);
-  void Insert(const BlockKey& key, uint64_t hash, BlockKind kind, const BlockRef& block);
+  CacheStanding StandingOf(const BlockKey& key, uint64_t hash);
+  // `standing`: at least, for a block of that kind.
+  void Insert(const BlockKey& key, uint64_t hash, BlockKind kind, const BlockRef& block,
+              CacheStanding standing);
   ReadTicket JoinRead(const BlockKey& key);
   void LeaveRead(const BlockKey& key);
   void EraseTable(TableId table);

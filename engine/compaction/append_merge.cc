@@ -37,7 +37,7 @@ Task<Result<ChildOutput>> RunAppendMerge(const JobEnvironment& environment, Appe
   TableWriter writer(environment.table.device, extents, IoPurpose::kCompaction, child.extents,
                      child.used_bytes, input.expected_bytes);
   const Generation generation = child.generation.Next();
-  SegmentBuilder segment(environment.table.store_uuid, child.id, generation,
+  SegmentBuilder segment(environment.table, child.id, generation,
                          static_cast<uint32_t>(child.segments.size()), writer, options);
   SegmentSink sink(segment, writer);
   MergeRules rules(std::move(snapshots), nullptr);

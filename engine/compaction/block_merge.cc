@@ -31,7 +31,7 @@ class BlockMerge {
         extents_(environment.allocator, reservation),
         writer_(environment.table.device, extents_, IoPurpose::kCompaction, child_.extents, child_.used_bytes,
                 0, HolesToUse()),
-        segment_(environment.table.store_uuid, child_.id, child_.generation.Next(), 0, writer_,
+        segment_(environment.table, child_.id, child_.generation.Next(), 0, writer_,
                  environment.shape.OptionsOf(input.level)),
         sink_(segment_, writer_) {
     segment_.MendSegment(segment_before_);
@@ -134,8 +134,9 @@ class BlockMerge {
       slice_bytes_ += entry.block.bytes;
       const size_t behind = FirstRecordBehind(entry.largest, record, end_record);
       const BlockRef block = window.Find(entry.block);
-      Result<BlockSplit> split = SplitBlock(child_.id, entry, PayloadOf(block.bytes()), *input_.records,
-                                            record, behind, input_.plan->keep_bytes_min, replaced);
+      Result<BlockSplit> split =
+          SplitBlock(child_.id, entry, PayloadOf(block.bytes()), StandingOf(entry.block), *input_.records,
+                     record, behind, input_.plan->keep_bytes_min, replaced);
       if (!split.ok()) {
         co_return split.error();
       }
@@ -161,6 +162,12 @@ class BlockMerge {
     output_.statistics.read_bytes += window.bytes();
     status = co_await MergeStretch(stretch, replaced);
     co_return status;
+  }
+
+  CacheStanding StandingOf(const BlockHandle& block) const {
+    return environment_.carries_cached
+               ? environment_.table.cache.StandingOf(BlockKey{child_.id, block.birth, block.table_offset})
+               : CacheStanding::kAbsent;
   }
 
   // Records that nothing kept lies between.

@@ -15,8 +15,14 @@ namespace {
 
 class Splitter {
  public:
-  Splitter(const IndexEntry& entry, const RecordRun& records, size_t first, size_t end, RecordRun& replaced)
-      : entry_(entry), records_(records), record_(first), end_(end), replaced_(replaced) {}
+  Splitter(const IndexEntry& entry, CacheStanding standing, const RecordRun& records, size_t first,
+           size_t end, RecordRun& replaced)
+      : entry_(entry),
+        standing_(standing),
+        records_(records),
+        record_(first),
+        end_(end),
+        replaced_(replaced) {}
 
   void Take(std::string_view internal_key, std::string_view value, bool may_stay) {
     const std::string_view user_key = UserKeyOf(internal_key);
@@ -30,7 +36,7 @@ class Splitter {
     const bool comes_too = record_ < end_ && UserKeyOf(records_.key(record_)) == user_key;
     if (comes_too || !may_stay) {
       EndSpan();
-      replaced_.Add(internal_key, value);
+      replaced_.Add(internal_key, value, standing_);
       replaced_bytes_ += internal_key.size() + value.size();
       return;
     }
@@ -65,6 +71,7 @@ class Splitter {
   }
 
   const IndexEntry& entry_;
+  const CacheStanding standing_;
   const RecordRun& records_;
   size_t record_;
   const size_t end_;
@@ -88,8 +95,8 @@ uint64_t RecordBytesOf(std::string_view payload) {
 }  // namespace
 
 Result<BlockSplit> SplitBlock(TableId table, const IndexEntry& entry, std::string_view payload,
-                              const RecordRun& records, size_t first, size_t end, uint64_t keep_bytes_min,
-                              RecordRun& replaced) {
+                              CacheStanding standing, const RecordRun& records, size_t first, size_t end,
+                              uint64_t keep_bytes_min, RecordRun& replaced) {
   SpanCursor cursor;
   cursor.Reset(payload, entry.is_span ? std::optional(KeySpan{entry.smallest, entry.largest}) : std::nullopt);
   uint64_t bytes = 0;
@@ -115,7 +122,7 @@ Result<BlockSplit> SplitBlock(TableId table, const IndexEntry& entry, std::strin
   if (cursor.corrupt() || entries != entry.entries) {
     return Corruption(fmt::format("table {}: a data block differs from its index entry", table.value));
   }
-  Splitter splitter(entry, records, first, end, replaced);
+  Splitter splitter(entry, standing, records, first, end, replaced);
   for (cursor.SeekToFirst(); cursor.Valid(); cursor.Next()) {
     splitter.Take(cursor.key(), cursor.value(), bytes > keep_bytes_min);
   }

@@ -29,10 +29,10 @@ struct BlockSplit {
 
 // Of the block with this `payload`, which `entry` names, the records whose user keys are among records
 // [first, end) of `records` are added to `replaced`, all versions; or all of them, where those in the span
-// come to no more than `keep_bytes_min` (keys and values). `table` is for messages. Errors: kCorruption (also
-// where the block is not what its entry says), kUnsupported.
+// come to no more than `keep_bytes_min` (keys and values). `standing` is the block's in the cache, `table` is
+// for messages. Errors: kCorruption (also where the block is not what its entry says), kUnsupported.
 Result<BlockSplit> SplitBlock(TableId table, const IndexEntry& entry, std::string_view payload,
-                              const RecordRun& records, size_t first, size_t end, uint64_t keep_bytes_min,
-                              RecordRun& replaced);
+                              CacheStanding standing, const RecordRun& records, size_t first, size_t end,
+                              uint64_t keep_bytes_min, RecordRun& replaced);
 
 }  // namespace varve

@@ -27,6 +27,17 @@ void JobOutput::AddTable(Place place, TableView view) {
   edit.AddTable(place, std::move(view));
 }
 
+TableIteratorOptions JobEnvironment::MergeReading(uint32_t readahead_bytes) const {
+  TableIteratorOptions options;
+  // What a merge reads is about to be dropped: it must not push out what readers use.
+  options.fill_cache = false;
+  options.purpose = IoPurpose::kCompaction;
+  options.readahead_bytes = readahead_bytes;
+  options.sequential = true;
+  options.notice_standing = carries_cached;
+  return options;
+}
+
 Task<Result<JobOutput>> MadeDurable(const JobEnvironment& environment, IoPurpose purpose, JobOutput made) {
   if (made.statistics.written_bytes > 0) {
     const Status flushed = co_await environment.table.device.Flush(purpose);
@@ -40,6 +51,10 @@ Task<Result<JobOutput>> MadeDurable(const JobEnvironment& environment, IoPurpose
 
 void DiscardOutput(const JobEnvironment& environment, const JobOutput& output) {
   environment.allocator.Release(output.taken);
+  // The next attempt may give a table the same generation, with other blocks at the same places.
+  for (const VersionEdit::RemovedTable& removed : output.edit.removed_tables) {
+    environment.table.cache.EraseTable(removed.table.id);
+  }
 }
 
 }  // namespace varve

@@ -15,6 +15,7 @@
 #include "engine/ring/task.h"
 #include "engine/table/segment_builder.h"
 #include "engine/table/table_environment.h"
+#include "engine/table/table_reader.h"
 #include "engine/version/version.h"
 #include "engine/version/version_edit.h"
 
@@ -57,11 +58,16 @@ struct JobEnvironment {
   // Whether the newest generation of a table is its only one: no reader holds an older one. May be empty:
   // never.
   std::function<bool(TableId)> has_one_generation = {};
+  // Whether merges put into the cache what they write of blocks that are cached.
+  bool carries_cached = false;
   // Both may be nullptr.
   MergeObserver* observer = nullptr;
   JobPacer* pacer = nullptr;
   // Set from any thread: the job ends with kCancelled at its next slice. May be nullptr.
   const std::atomic<bool>* cancelled = nullptr;
+
+  // How merges read tables.
+  TableIteratorOptions MergeReading(uint32_t readahead_bytes) const;
 };
 
 struct JobStatistics {
@@ -78,7 +84,7 @@ struct JobStatistics {
 };
 
 // What a job did. Its tables are durable; nobody knows of them before `edit` is installed. If it never is,
-// DiscardOutput gives back the space that they took.
+// DiscardOutput gives back the space that they took, and what the cache has of them.
 struct JobOutput {
   VersionEdit edit;
   JobStatistics statistics;

@@ -38,7 +38,9 @@ class RunSink final : public RecordSink {
   explicit RunSink(RecordRun& run) : run_(run) {}
   bool NeedsCut(std::string_view) override { return false; }
   Task<Status> Cut() override { co_return OkStatus(); }
-  void Add(std::string_view internal_key, std::string_view value) override { run_.Add(internal_key, value); }
+  void Add(std::string_view internal_key, std::string_view value, CacheStanding standing) override {
+    run_.Add(internal_key, value, standing);
+  }
   bool WantsDrain() const override { return false; }
   Task<Status> Drain() override { co_return OkStatus(); }
 
@@ -170,12 +172,8 @@ class PartedMerge {
   // Child and records become new tables.
   Task<Result<ChildOutput>> MergeTable(const LiveTable& child, std::unique_ptr<InternalIterator> records,
                                        const ChildFacts& facts) {
-    TableIteratorOptions reading;
-    reading.fill_cache = false;
-    reading.purpose = IoPurpose::kCompaction;
-    reading.readahead_bytes = std::max<uint32_t>(
-        kReadAheadMax / static_cast<uint32_t>(child.view().segments.size()), kReadAheadOfSegmentMin);
-    reading.sequential = true;
+    const TableIteratorOptions reading = environment_.MergeReading(std::max<uint32_t>(
+        kReadAheadMax / static_cast<uint32_t>(child.view().segments.size()), kReadAheadOfSegmentMin));
     std::vector<std::unique_ptr<InternalIterator>> sources;
     sources.push_back(std::move(records));
     sources.push_back(NewTableIterator(environment_.table, child.view(), reading));
@@ -257,12 +255,8 @@ class PartedMerge {
   }
 
   PartRecords RecordsOf(size_t part, uint64_t expected_bytes) const {
-    TableIteratorOptions reading;
-    reading.fill_cache = false;
-    reading.purpose = IoPurpose::kCompaction;
-    reading.readahead_bytes =
-        static_cast<uint32_t>(std::clamp<uint64_t>(expected_bytes, kReadAheadMin, kReadAheadMax));
-    reading.sequential = true;
+    const TableIteratorOptions reading = environment_.MergeReading(
+        static_cast<uint32_t>(std::clamp<uint64_t>(expected_bytes, kReadAheadMin, kReadAheadMax)));
     std::optional<std::string> low;
     std::optional<std::string> high;
     if (part > 0) {

@@ -43,7 +43,7 @@ Task<Status> MergeRecords(const JobEnvironment& environment, InternalIterator& r
         status = co_await output.Cut();
       }
       if (status.ok()) {
-        output.Add(key, records.value());
+        output.Add(key, records.value(), records.standing());
         ++statistics.entries_out;
         if (output.WantsDrain()) {
           status = co_await output.Drain();

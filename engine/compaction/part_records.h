@@ -32,6 +32,7 @@ class PartRecords final : public ForwardIterator {
   std::string_view key() const override { return inputs_->key(); }
   std::string_view value() const override { return inputs_->value(); }
   Status status() const override { return inputs_->status(); }
+  CacheStanding standing() const override { return inputs_->standing(); }
 
  private:
   std::unique_ptr<InternalIterator> inputs_;

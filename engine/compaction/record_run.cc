@@ -32,6 +32,7 @@ class RunIterator final : public ForwardIterator {
   std::string_view key() const override { return at_ < end_ ? run_.key(at_) : rest_->key(); }
   std::string_view value() const override { return at_ < end_ ? run_.value(at_) : rest_->value(); }
   Status status() const override { return at_ < end_ || rest_ == nullptr ? OkStatus() : rest_->status(); }
+  CacheStanding standing() const override { return at_ < end_ ? run_.standing(at_) : rest_->standing(); }
 
  private:
   const RecordRun& run_;
@@ -43,8 +44,8 @@ class RunIterator final : public ForwardIterator {
 
 }  // namespace
 
-void RecordRun::Add(std::string_view internal_key, std::string_view value) {
-  records_.push_back({Copy(internal_key), Copy(value)});
+void RecordRun::Add(std::string_view internal_key, std::string_view value, CacheStanding standing) {
+  records_.push_back({Copy(internal_key), Copy(value), standing});
   bytes_ += internal_key.size() + value.size();
 }
 

@@ -18,13 +18,15 @@ class RecordRun {
   RecordRun(RecordRun&&) = default;
   RecordRun& operator=(RecordRun&&) = default;
 
-  // Internal keys in order. Copies.
-  void Add(std::string_view internal_key, std::string_view value);
+  // Internal keys in order. Copies. `standing`: of the block that the record comes from.
+  void Add(std::string_view internal_key, std::string_view value,
+           CacheStanding standing = CacheStanding::kAbsent);
 
   size_t size() const { return records_.size(); }
   bool empty() const { return records_.empty(); }
   std::string_view key(size_t i) const { return records_[i].key; }
   std::string_view value(size_t i) const { return records_[i].value; }
+  CacheStanding standing(size_t i) const { return records_[i].standing; }
   // Keys and values.
   uint64_t bytes() const { return bytes_; }
 
@@ -32,6 +34,7 @@ class RecordRun {
   struct Record {
     std::string_view key;
     std::string_view value;
+    CacheStanding standing;
   };
 
   std::string_view Copy(std::string_view bytes);

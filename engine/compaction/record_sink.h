@@ -17,7 +17,8 @@ class RecordSink {
   // says so.
   virtual bool NeedsCut(std::string_view user_key) = 0;
   virtual Task<Status> Cut() = 0;
-  virtual void Add(std::string_view internal_key, std::string_view value) = 0;
+  // `standing`: of the block that the record comes from.
+  virtual void Add(std::string_view internal_key, std::string_view value, CacheStanding standing) = 0;
   virtual bool WantsDrain() const = 0;
   virtual Task<Status> Drain() = 0;
 };
@@ -29,8 +30,8 @@ class SegmentSink final : public RecordSink {
 
   bool NeedsCut(std::string_view) override { return false; }
   Task<Status> Cut() override { co_return OkStatus(); }
-  void Add(std::string_view internal_key, std::string_view value) override {
-    segment_.Add(internal_key, value);
+  void Add(std::string_view internal_key, std::string_view value, CacheStanding standing) override {
+    segment_.Add(internal_key, value, standing);
   }
   bool WantsDrain() const override { return writer_.WantsDrain(); }
   Task<Status> Drain() override { return writer_.Drain(); }

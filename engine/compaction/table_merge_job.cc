@@ -60,21 +60,16 @@ Result<MergeSources> SourcesOf(const CompactionPlan& plan) {
   return sources;
 }
 
-std::unique_ptr<InternalIterator> OpenSources(const TableEnvironment& environment,
+std::unique_ptr<InternalIterator> OpenSources(const JobEnvironment& environment,
                                               const MergeSources& sources) {
-  TableIteratorOptions options;
-  // What a merge reads is about to be dropped: it must not push out what readers use.
-  options.fill_cache = false;
-  options.purpose = IoPurpose::kCompaction;
-  options.readahead_bytes = kReadAheadBytes;
-  options.sequential = true;
+  const TableIteratorOptions options = environment.MergeReading(kReadAheadBytes);
   std::vector<std::unique_ptr<InternalIterator>> iterators;
   for (const std::shared_ptr<const LiveTable>& table : sources.overlapping) {
-    iterators.push_back(NewTableIterator(environment, table->view(), options));
+    iterators.push_back(NewTableIterator(environment.table, table->view(), options));
   }
   for (const SortedTables* tree : {&sources.tree_inputs, &sources.children}) {
     if (!tree->empty()) {
-      iterators.push_back(NewTreeIterator(environment, *tree, options));
+      iterators.push_back(NewTreeIterator(environment.table, *tree, options));
     }
   }
   return NewMergingIterator(std::move(iterators));
@@ -150,7 +145,7 @@ Task<Result<JobOutput>> RunTableMerge(JobEnvironment environment, CompactionPlan
   JobOutput made;
   made.edit = RemovalsOf(plan);
   made.statistics = sources->statistics;
-  const std::unique_ptr<InternalIterator> records = OpenSources(environment.table, *sources);
+  const std::unique_ptr<InternalIterator> records = OpenSources(environment, *sources);
   Status merged = co_await MergeRecords(environment, *records, rules, observer, output, made.statistics);
   if (!merged.ok()) {
     co_await output.Abandon();

@@ -45,7 +45,7 @@ bool TableOutput::IsBestBoundary(uint64_t bytes) const {
   return bytes >= options_.table_bytes / 100 * kSmallestPercent && at_next > options_.table_bytes;
 }
 
-void TableOutput::Add(std::string_view internal_key, std::string_view value) {
+void TableOutput::Add(std::string_view internal_key, std::string_view value, CacheStanding standing) {
   if (builder_ == nullptr) {
     TableBuilderOptions options;
     options.id = environment_.new_table_id();
@@ -60,7 +60,7 @@ void TableOutput::Add(std::string_view internal_key, std::string_view value) {
     boundaries_ = 0;
     overlapped_bytes_ = 0;
   }
-  builder_->Add(internal_key, value);
+  builder_->Add(internal_key, value, standing);
 }
 
 Task<Status> TableOutput::Cut() {

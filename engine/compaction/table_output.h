@@ -37,7 +37,7 @@ class TableOutput final : public RecordSink {
   // After an error: Abandon.
   bool NeedsCut(std::string_view user_key) override;
   Task<Status> Cut() override;
-  void Add(std::string_view internal_key, std::string_view value) override;
+  void Add(std::string_view internal_key, std::string_view value, CacheStanding standing) override;
   bool WantsDrain() const override { return builder_ != nullptr && builder_->WantsDrain(); }
   Task<Status> Drain() override { return builder_->Drain(); }
 

@@ -235,7 +235,8 @@ JobEnvironment StoreImpl::MakeJobEnvironment() {
           .shape = shape_,
           .new_table_id = [versions = versions_.get()] { return versions->NewTableId(); },
           .has_one_generation = [versions =
-                                     versions_.get()](TableId id) { return versions->HasOneGeneration(id); }};
+                                     versions_.get()](TableId id) { return versions->HasOneGeneration(id); },
+          .carries_cached = shape_.techniques.block_merge};
 }
 
 }  // namespace varve

@@ -12,6 +12,7 @@
 
 #include "engine/base/result.h"
 #include "engine/base/step.h"
+#include "engine/cache/cache_standing.h"
 #include "engine/ring/task.h"
 
 namespace varve {
@@ -40,6 +41,9 @@ class InternalIterator {
   virtual std::string_view key() const = 0;
   virtual std::string_view value() const = 0;
   virtual Status status() const = 0;
+  // How the block that holds the record stands in the cache, where the walk takes notice of it
+  // (TableIteratorOptions); kAbsent elsewhere. Precondition: Valid().
+  virtual CacheStanding standing() const { return CacheStanding::kAbsent; }
 };
 
 }  // namespace varve

@@ -62,6 +62,7 @@ class MergingIterator final : public InternalIterator {
   std::string_view key() const override { return heap_.front()->key; }
   std::string_view value() const override { return heap_.front()->iterator->value(); }
   Status status() const override { return status_; }
+  CacheStanding standing() const override { return heap_.front()->iterator->standing(); }
 
  private:
   enum class Direction : uint8_t { kForward, kBackward };

@@ -18,15 +18,15 @@ uint64_t IndexShareBytes(std::string_view key) {
 
 }  // namespace
 
-SegmentBuilder::SegmentBuilder(const StoreUuid& store_uuid, TableId table, Generation generation,
+SegmentBuilder::SegmentBuilder(const TableEnvironment& environment, TableId table, Generation generation,
                                uint32_t ordinal, TableWriter& writer, const SegmentOptions& options)
-    : store_uuid_(store_uuid),
+    : environment_(environment),
       table_(table),
       generation_(generation),
       ordinal_(ordinal),
       writer_(writer),
       options_(options),
-      identity_(store_uuid, table),
+      identity_(environment.store_uuid, table),
       index_(identity_, generation, writer),
       block_target_(options.block_bytes) {
 }
@@ -50,7 +50,7 @@ void SegmentBuilder::BeginBlock() {
   }
 }
 
-void SegmentBuilder::Add(std::string_view internal_key, std::string_view value) {
+void SegmentBuilder::Add(std::string_view internal_key, std::string_view value, CacheStanding standing) {
   Check(internal_key.size() >= kTrailerBytes, "an internal key without a trailer");
   Check(last_key_.empty() || CompareInternalKeys(last_key_, internal_key) < 0,
         "keys of a segment out of order");
@@ -73,6 +73,9 @@ void SegmentBuilder::Add(std::string_view internal_key, std::string_view value) 
     block_smallest_ = user_key;
   }
   block_.Add(internal_key, value);
+  const uint64_t bytes = internal_key.size() + value.size();
+  cached_bytes_ += standing == CacheStanding::kAbsent ? 0 : bytes;
+  proven_bytes_ += standing == CacheStanding::kProven ? bytes : 0;
   if (new_user_key && options_.bits_per_key > 0) {
     filter_.Add(Hash64(user_key));
   }
@@ -132,6 +135,7 @@ void SegmentBuilder::FinishBlock() {
   const uint64_t place = writer_.Place(block.size() + kBlockTrailerBytes);
   entry.block = SealBlock(block, identity_, BlockKind::kData, generation_, place);
   writer_.Append(block);
+  CacheAsSuccessor(entry.block, block);
   entry.smallest = std::move(block_smallest_);
   entry.largest = UserKeyOf(last_key_);
   ++descriptor_.data_blocks;
@@ -139,6 +143,16 @@ void SegmentBuilder::FinishBlock() {
   new_data_bytes_ += block.size();
   index_.Add(std::move(entry));
   block_.Reset();
+}
+
+void SegmentBuilder::CacheAsSuccessor(const BlockHandle& handle, std::string_view block) {
+  if (2 * cached_bytes_ >= block.size()) {
+    environment_.cache.InsertSuccessor(
+        BlockKey{table_, handle.birth, handle.table_offset}, BlockRef::CopyOf(block),
+        2 * proven_bytes_ >= block.size() ? CacheStanding::kProven : CacheStanding::kOnTrial);
+  }
+  cached_bytes_ = 0;
+  proven_bytes_ = 0;
 }
 
 uint64_t SegmentBuilder::EstimatedBytes() const {
@@ -227,8 +241,8 @@ SegmentDescriptor SegmentBuilder::WriteIndexAndFooter(const FilterGeometry& geom
   descriptor_.meta_bytes += index_.written_bytes();
   writer_.PadToSector();
   std::string footer;
-  AppendFooter(footer, store_uuid_, table_, generation_, ordinal_, descriptor_, geometry, pages, root.payload,
-               root.levels);
+  AppendFooter(footer, environment_.store_uuid, table_, generation_, ordinal_, descriptor_, geometry, pages,
+               root.payload, root.levels);
   const uint64_t place = writer_.Place(footer.size() + kBlockTrailerBytes);
   descriptor_.footer = SealBlock(footer, identity_, BlockKind::kFooter, generation_, place);
   writer_.Append(footer);

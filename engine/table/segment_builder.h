@@ -33,11 +33,14 @@ struct SegmentOptions {
 class SegmentBuilder {
  public:
   // `generation` is that of the view being made: every block written here is born in it.
-  SegmentBuilder(const StoreUuid& store_uuid, TableId table, Generation generation, uint32_t ordinal,
+  SegmentBuilder(const TableEnvironment& environment, TableId table, Generation generation, uint32_t ordinal,
                  TableWriter& writer, const SegmentOptions& options);
 
-  // Internal keys ascend strictly (checked), blocks that are kept included.
-  void Add(std::string_view internal_key, std::string_view value);
+  // Internal keys ascend strictly (checked), blocks that are kept included. `standing`: of the block that the
+  // record comes from. A block that is made for the most part of what was cached is cached, too, before it is
+  // written: nobody asks for it before its view is installed, and who gives the view up erases it.
+  void Add(std::string_view internal_key, std::string_view value,
+           CacheStanding standing = CacheStanding::kAbsent);
   // About so many bytes are added before the next Keep or CutEvenly: they are cut into blocks of one size,
   // none much smaller or larger than the target, but that they may be smaller to fit into holes. Without it
   // the last block is what is left.
@@ -63,13 +66,14 @@ class SegmentBuilder {
  private:
   void BeginBlock();
   void FinishBlock();
+  void CacheAsSuccessor(const BlockHandle& handle, std::string_view block);
   void CountSpanBlocks();
   double FilterReserve() const;
   BlockHandle WritePage(std::string& page);
   SegmentDescriptor WriteIndexAndFooter(const FilterGeometry& geometry,
                                         const std::vector<BlockHandle>& pages);
 
-  StoreUuid store_uuid_;
+  TableEnvironment environment_;
   TableId table_;
   Generation generation_;
   uint32_t ordinal_;
@@ -84,6 +88,9 @@ class SegmentBuilder {
   uint64_t block_room_ = UINT64_MAX;
   // Of what CutEvenly announced, what has not been added; 0: nothing was announced.
   uint64_t stretch_bytes_ = 0;
+  // Of the open block's records, keys and values: those from cached blocks, and of them, from proven ones.
+  uint64_t cached_bytes_ = 0;
+  uint64_t proven_bytes_ = 0;
   std::string block_smallest_;  // user key
   std::string last_key_;        // internal key
   SegmentDescriptor descriptor_;

@@ -188,6 +188,10 @@ bool SegmentIterator::OpenData(const IndexBlock::Entry& entry) {
     }
     data_block_ = std::move(block);
     open_block_ = entry.block;
+    if (options_.notice_standing) {
+      standing_ =
+          environment_.cache.StandingOf(BlockKey{view_.id, entry.block.birth, entry.block.table_offset});
+    }
   }
   std::optional<KeySpan> span;
   if (entry.is_span) {

@@ -37,6 +37,7 @@ class SegmentIterator final : public InternalIterator {
   std::string_view key() const override { return data_.key(); }
   std::string_view value() const override { return data_.value(); }
   Status status() const override { return status_; }
+  CacheStanding standing() const override { return standing_; }
 
  private:
   // Where in the blocks below it a descent goes.
@@ -102,6 +103,8 @@ class SegmentIterator final : public InternalIterator {
   BlockRef data_block_;
   BlockHandle open_block_;
   uint64_t data_offset_ = 0;
+  // Of the open data block, where that is noticed.
+  CacheStanding standing_ = CacheStanding::kAbsent;
   SpanCursor data_;
   // The internal key by which the walk entered its block, or left the one before; empty: it began here.
   std::string edge_;

@@ -8,7 +8,7 @@ TableBuilder::TableBuilder(const TableEnvironment& environment, ExtentSource& so
                            const TableBuilderOptions& options)
     : id_(options.id),
       writer_(environment.device, source, options.purpose, {}, 0, options.expected_bytes),
-      segment_(environment.store_uuid, options.id, kFirstGeneration, 0, writer_, options.segment) {
+      segment_(environment, options.id, kFirstGeneration, 0, writer_, options.segment) {
 }
 
 Task<Result<TableView>> TableBuilder::Finish() {

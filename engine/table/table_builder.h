@@ -41,8 +41,12 @@ class TableBuilder {
  public:
   TableBuilder(const TableEnvironment& environment, ExtentSource& source, const TableBuilderOptions& options);
 
-  // Keys ascend strictly (checked). Errors of writing surface in Drain and Finish.
-  void Add(std::string_view internal_key, std::string_view value) { segment_.Add(internal_key, value); }
+  // Keys ascend strictly (checked). Errors of writing surface in Drain and Finish. `standing`: see
+  // SegmentBuilder.
+  void Add(std::string_view internal_key, std::string_view value,
+           CacheStanding standing = CacheStanding::kAbsent) {
+    segment_.Add(internal_key, value, standing);
+  }
   bool WantsDrain() const { return writer_.WantsDrain(); }
   // Starts the writes that are due, and waits while too many are in flight.
   Task<Status> Drain() { return writer_.Drain(); }

@@ -30,6 +30,8 @@ struct TableIteratorOptions {
   // readers).
   uint32_t readahead_bytes = 256 * kKiB;
   bool sequential = false;
+  // Whether records tell how their block stands in the cache: for what is made of them.
+  bool notice_standing = false;
   // What the read for a seek covers, where it covers whole blocks: worth more than one block in the table
   // that most of a walk's entries come from. 0: one block.
   uint32_t first_read_bytes = 0;

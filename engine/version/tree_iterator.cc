@@ -52,6 +52,7 @@ class TreeIterator final : public InternalIterator {
   std::string_view key() const override { return table_->key(); }
   std::string_view value() const override { return table_->value(); }
   Status status() const override { return table_ != nullptr ? table_->status() : OkStatus(); }
+  CacheStanding standing() const override { return table_->standing(); }
 
  private:
   // An iterator over the table at the cursor; false beyond either end.

@@ -61,6 +61,10 @@ std::vector<Workload> MakeWorkloads() {
        .description = "98% of the gets go to 15% of the records, in one piece",
        .read = 1,
        .distribution = Distribution::kHotRange},
+      {.name = "readwrite",
+       .description = "half gets, half puts of records drawn as --distribution asks",
+       .read = 0.5,
+       .update = 0.5},
       {.name = "seekrandom", .description = "seek and read one entry", .scan = 1},
       {.name = "scan", .description = "seek and read --scan-length entries", .scan = 1, .scan_entries = 0},
   };

@@ -208,6 +208,23 @@ TEST(BlockCache, AnErasedBlockAloneIsGone) {
   EXPECT_EQ(cache.CachedDataBlocks(TableId(1)), 9U);
 }
 
+TEST(BlockCache, ASuccessorStandsAsItsPredecessorDid) {
+  BlockCache cache(1 * kMiB, 1);
+  EXPECT_EQ(cache.StandingOf(KeyOf(0, 1)), CacheStanding::kAbsent);
+  cache.Insert(KeyOf(0, 1), BlockKind::kData, BlockOf(0));
+  EXPECT_EQ(cache.StandingOf(KeyOf(0, 1)), CacheStanding::kOnTrial);
+  cache.InsertSuccessor(KeyOf(1, 1), BlockOf(1), CacheStanding::kOnTrial);
+  EXPECT_EQ(cache.StandingOf(KeyOf(1, 1)), CacheStanding::kOnTrial);
+  cache.InsertSuccessor(KeyOf(2, 1), BlockOf(2), CacheStanding::kProven);
+  EXPECT_EQ(cache.StandingOf(KeyOf(2, 1)), CacheStanding::kProven);
+  // A walk over many blocks takes those on trial with it, and leaves the proven one.
+  for (uint64_t n = 100; n < 600; ++n) {
+    cache.Insert(KeyOf(n, 2), BlockKind::kData, BlockOf(n));
+  }
+  EXPECT_EQ(cache.StandingOf(KeyOf(1, 1)), CacheStanding::kAbsent);
+  EXPECT_TRUE(IsBlock(cache.Lookup(KeyOf(2, 1), BlockKind::kData), 2));
+}
+
 TEST(BlockCache, ManyThreadsSeeOnlyWholeBlocks) {
   BlockCache cache(1 * kMiB, 4);
   std::atomic<uint64_t> wrong{0};

@@ -43,8 +43,8 @@ class BlockSplits : public testing::Test {
       records.Add(KeyOf(key, 9), "new");
     }
     replaced_ = RecordRun();
-    Result<BlockSplit> split =
-        SplitBlock(TableId(1), entry_, payload_, records, 0, records.size(), keep_bytes_min, replaced_);
+    Result<BlockSplit> split = SplitBlock(TableId(1), entry_, payload_, CacheStanding::kAbsent, records, 0,
+                                          records.size(), keep_bytes_min, replaced_);
     if (!split.ok()) {
       return split.error();
     }
@@ -129,7 +129,8 @@ TEST_F(BlockSplits, WhatIsGivenUpIsItsShareOfTheBlock) {
   records.Add(KeyOf('f', 9), "new");
   const auto replaced_of = [&](uint64_t keep_bytes_min) {
     replaced_ = RecordRun();
-    return SplitBlock(TableId(1), entry_, payload_, records, 0, records.size(), keep_bytes_min, replaced_)
+    return SplitBlock(TableId(1), entry_, payload_, CacheStanding::kAbsent, records, 0, records.size(),
+                      keep_bytes_min, replaced_)
         ->replaced_bytes;
   };
   // Six records of one size.

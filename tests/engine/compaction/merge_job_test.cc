@@ -322,6 +322,7 @@ TEST_P(Merges, WhatAReaderHoldsIsNeverWrittenAgain) {
 }
 
 TEST_P(Merges, AMergeThatFailsAtAnyWriteOrReadLeavesNoTrace) {
+  store_->jobs->carries_cached = true;
   Put(0, kKeys, 90, 400);
   store_->MergeAll(0);
   for (const bool append : {false, true}) {
@@ -332,9 +333,10 @@ TEST_P(Merges, AMergeThatFailsAtAnyWriteOrReadLeavesNoTrace) {
     bool failed = true;
     for (uint64_t later = 0; failed; ++later) {
       for (const bool read : {true, false}) {
-        store_->device.Heal();
+        ExpectNewest();
         read ? store_->device.FailRead(later) : store_->device.FailWrite(later);
         Result<JobOutput> output = store_->RunMerge(store_->PlanAll(1), {});
+        store_->device.Heal();
         failed = !output.ok();
         failures += failed;
         if (output.ok()) {
@@ -347,8 +349,13 @@ TEST_P(Merges, AMergeThatFailsAtAnyWriteOrReadLeavesNoTrace) {
       }
     }
     EXPECT_GE(failures, 4);
-    store_->device.Heal();
   }
+  // Nor in the cache: what comes next lies in the same places.
+  ExpectNewest();
+  Put(0, kKeys, 70, 300);
+  store_->MergeAll(0);
+  store_->MergeAll(1);
+  EXPECT_GT(store_->ExpectCachedIsOnDevice(), 100U);
   ExpectNewest();
 }
 
@@ -362,6 +369,7 @@ TEST_P(MergeModel, RandomMergesReadLikeAModelAtEverySnapshotAndFromEveryVersion)
     SmallStore store(sector_bytes, seed % 2 == 0);
     store.segment.filter_reserve = 1;
     store.segment.block_bytes = 1024;
+    store.jobs->carries_cached = seed != 1;
     Prng prng(seed);
     RecordModel model;
     SnapshotList snapshots;
@@ -426,6 +434,7 @@ TEST_P(MergeModel, RandomMergesReadLikeAModelAtEverySnapshotAndFromEveryVersion)
         ExpectWhole(store, *version);
       }
       ExpectWhole(store, *store.versions->current());
+      store.ExpectCachedIsOnDevice();
     }
     held.clear();
     store.ExpectSpaceIsAccountedFor();

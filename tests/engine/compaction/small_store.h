@@ -18,6 +18,8 @@
 #include "engine/ring/local_executor.h"
 #include "engine/space/extent_allocator.h"
 #include "engine/space/superblock_store.h"
+#include "engine/table/block_reader.h"
+#include "engine/table/segment_layout.h"
 #include "engine/table/table_reader.h"
 #include "engine/version/edit_invariants.h"
 #include "engine/version/invariants.h"
@@ -87,6 +89,7 @@ struct SmallStore final : TableShape, TableObserver, MergeObserver {
                                 *this,
                                 [this] { return versions->NewTableId(); },
                                 [this](TableId id) { return versions->HasOneGeneration(id); },
+                                false,
                                 this,
                                 nullptr,
                                 &cancelled});
@@ -175,6 +178,33 @@ struct SmallStore final : TableShape, TableObserver, MergeObserver {
       }
     }
     return std::nullopt;
+  }
+
+  // Of the cached data blocks that tables name, the bytes are the device's. How many there are.
+  uint64_t ExpectCachedIsOnDevice() {
+    BlockCache empty(1 * kMiB);
+    const TableEnvironment uncached{device, empty, jobs->table.store_uuid};
+    uint64_t cached = 0;
+    versions->current()->ForEachTable([&](const LiveTable& table) {
+      for (uint32_t i = 0; i < table.view().segments.size(); ++i) {
+        const Result<SegmentLayout> layout =
+            executor.Run(ReadSegmentLayout(uncached, table.view(), i, IoPurpose::kCheck));
+        ASSERT_TRUE(layout.ok()) << layout.ToString();
+        for (const IndexEntry& entry : layout->blocks) {
+          const BlockHandle& at = entry.block;
+          const BlockRef block = cache.Peek(BlockKey{table.id(), at.birth, at.table_offset});
+          if (!block) {
+            continue;
+          }
+          ++cached;
+          const Result<BlockRef> read =
+              executor.Run(ReadBlock(uncached, table.view(), at, BlockKind::kData, IoPurpose::kCheck, false));
+          ASSERT_TRUE(read.ok()) << read.ToString();
+          ASSERT_EQ(block.bytes(), read->bytes());
+        }
+      }
+    });
+    return cached;
   }
 
   // What live tables and the manifest hold is what the allocator says is used, and no promise is left.

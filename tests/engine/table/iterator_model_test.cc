@@ -51,8 +51,7 @@ class RandomMend {
         model_(model),
         writer_(fixture.device, fixture.source, IoPurpose::kCompaction, view.extents, view.used_bytes,
                 64 * kKiB),
-        segment_(fixture.environment.store_uuid, view.id, view.generation.Next(), 0, writer_,
-                 SegmentOptions()) {
+        segment_(fixture.environment, view.id, view.generation.Next(), 0, writer_, SegmentOptions()) {
     segment_.MendSegment(view.segments.front());
   }
 

@@ -109,8 +109,8 @@ class TableFixture {
     TableWriter writer(device, source, IoPurpose::kCompaction, view.extents, view.used_bytes, 64 * kKiB);
     TableView next = view;
     next.generation = view.generation.Next();
-    SegmentBuilder segment(environment.store_uuid, view.id, next.generation,
-                           static_cast<uint32_t>(view.segments.size()), writer, options);
+    SegmentBuilder segment(environment, view.id, next.generation, static_cast<uint32_t>(view.segments.size()),
+                           writer, options);
     for (const auto& [key, value] : entries) {
       segment.Add(key, value);
     }

@@ -43,7 +43,7 @@ PYTHON
 # A limit that is enough for an instrumented build.
 sizes=(--memtable 1M --table-size 1M --level1 4M --cache 1M --value-size 100-300 --memory-limit 2G)
 small=(--number 5000 "${sizes[@]}")
-workloads=fillseq,fillrandom,overwrite,settle,readrandom,readmissing,readhot,seekrandom,scan
+workloads=fillseq,fillrandom,overwrite,settle,readrandom,readmissing,readhot,readwrite,seekrandom,scan
 workloads+=,ycsb-a,ycsb-b,ycsb-c,ycsb-d,ycsb-e,ycsb-f,update-latest,update-zipf,rangehot,reopen,crash,readrandom
 truncate -s 512M image
 
