@@ -11,6 +11,7 @@
 #include "engine/compaction/output_space.h"
 #include "engine/compaction/record_sink.h"
 #include "engine/table/block_batch.h"
+#include "engine/table/block_reader.h"
 #include "engine/table/merging_iterator.h"
 
 namespace varve {
@@ -165,9 +166,8 @@ class BlockMerge {
   }
 
   CacheStanding StandingOf(const BlockHandle& block) const {
-    return environment_.carries_cached
-               ? environment_.table.cache.StandingOf(BlockKey{child_.id, block.birth, block.table_offset})
-               : CacheStanding::kAbsent;
+    return environment_.carries_cached ? environment_.table.cache.StandingOf(CacheKeyOf(child_.id, block))
+                                       : CacheStanding::kAbsent;
   }
 
   // Records that nothing kept lies between.
@@ -254,7 +254,7 @@ class BlockMerge {
     std::sort(kept_.begin(), kept_.end(), begins_before);
     for (const BlockHandle& block : input_.layout->AllBlocks()) {
       if (!std::binary_search(kept_.begin(), kept_.end(), TableRange::Of(block), begins_before)) {
-        output_.dead_blocks.push_back(BlockKey{child_.id, block.birth, block.table_offset});
+        output_.dead_blocks.push_back(CacheKeyOf(child_.id, block));
       }
     }
   }

@@ -18,8 +18,8 @@ class PartRecords final : public ForwardIterator {
   PartRecords(std::unique_ptr<InternalIterator> inputs, std::optional<std::string> low,
               std::optional<std::string> high, MergeObserver* observer);
 
-  // The walk ends, for now, once so many bytes of keys and values lie behind it; it goes on where it stands
-  // when the limit is raised.
+  // The walk pauses once so many bytes of keys and values lie behind it; it goes on where it stands when the
+  // limit is raised.
   void LimitTo(uint64_t bytes) { limit_bytes_ = bytes; }
   // Whether it would go on without the limit.
   bool HasMore() const;

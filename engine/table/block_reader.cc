@@ -45,7 +45,7 @@ Result<BlockRef> AcceptBlock(const TableEnvironment& environment, TableId table,
   // A copy: the sectors around a block would take up to twice its room in the cache.
   BlockRef block = BlockRef::CopyOf(bytes);
   if (fill_cache) {
-    environment.cache.Insert(BlockKey{table, handle.birth, handle.table_offset}, kind, block);
+    environment.cache.Insert(CacheKeyOf(table, handle), kind, block);
   }
   return block;
 }
@@ -78,7 +78,7 @@ Task<Result<BlockRef>> ReadBlock(const TableEnvironment& environment, const Tabl
     co_return alone;
   }
   environment.cache.CountMiss(kind);
-  const BlockKey key{view.id, handle.birth, handle.table_offset};
+  const BlockKey key = CacheKeyOf(view.id, handle);
   const BlockCache::ReadTicket ticket = environment.cache.JoinRead(key);
   if (!ticket.leads) {
     co_await ticket.read->done.Wait();
@@ -131,7 +131,7 @@ Task<Result<std::vector<BlockRef>>> ReadBlocks(const TableEnvironment& environme
     if (!HandleFits(view, handles[i])) {
       co_return TableCorruption(view.id, handles[i].table_offset, "a block handle points outside the table");
     }
-    blocks[i] = environment.cache.Peek(BlockKey{view.id, handles[i].birth, handles[i].table_offset});
+    blocks[i] = environment.cache.Peek(CacheKeyOf(view.id, handles[i]));
   }
   std::vector<Task<Status>> reads;
   for (size_t first = 0; first < handles.size();) {

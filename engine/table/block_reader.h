@@ -14,10 +14,15 @@
 
 namespace varve {
 
+// What the cache knows a table's block by.
+inline BlockKey CacheKeyOf(TableId table, const BlockHandle& handle) {
+  return {table, handle.birth, handle.table_offset};
+}
+
 // The verified block (trailer included) if it is cached; else empty.
 inline BlockRef FindCachedBlock(const TableEnvironment& environment, TableId table, const BlockHandle& handle,
                                 BlockKind kind) {
-  return environment.cache.Lookup(BlockKey{table, handle.birth, handle.table_offset}, kind);
+  return environment.cache.Lookup(CacheKeyOf(table, handle), kind);
 }
 
 // Whether the handle names bytes that the table has.

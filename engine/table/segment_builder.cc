@@ -6,6 +6,7 @@
 #include "engine/base/check.h"
 #include "engine/base/checksum.h"
 #include "engine/base/internal_key.h"
+#include "engine/table/block_reader.h"
 #include "engine/table/segment_footer.h"
 
 namespace varve {
@@ -148,7 +149,7 @@ void SegmentBuilder::FinishBlock() {
 void SegmentBuilder::CacheAsSuccessor(const BlockHandle& handle, std::string_view block) {
   if (2 * cached_bytes_ >= block.size()) {
     environment_.cache.InsertSuccessor(
-        BlockKey{table_, handle.birth, handle.table_offset}, BlockRef::CopyOf(block),
+        CacheKeyOf(table_, handle), BlockRef::CopyOf(block),
         2 * proven_bytes_ >= block.size() ? CacheStanding::kProven : CacheStanding::kOnTrial);
   }
   cached_bytes_ = 0;

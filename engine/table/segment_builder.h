@@ -38,7 +38,8 @@ class SegmentBuilder {
 
   // Internal keys ascend strictly (checked), blocks that are kept included. `standing`: of the block that the
   // record comes from. A block that is made for the most part of what was cached is cached, too, before it is
-  // written: nobody asks for it before its view is installed, and who gives the view up erases it.
+  // written: nobody asks for it before its view is installed. Who gives up the next generation of a table
+  // erases it; the id of a new table is not used again.
   void Add(std::string_view internal_key, std::string_view value,
            CacheStanding standing = CacheStanding::kAbsent);
   // About so many bytes are added before the next Keep or CutEvenly: they are cut into blocks of one size,

@@ -189,8 +189,7 @@ bool SegmentIterator::OpenData(const IndexBlock::Entry& entry) {
     data_block_ = std::move(block);
     open_block_ = entry.block;
     if (options_.notice_standing) {
-      standing_ =
-          environment_.cache.StandingOf(BlockKey{view_.id, entry.block.birth, entry.block.table_offset});
+      standing_ = environment_.cache.StandingOf(CacheKeyOf(view_.id, entry.block));
     }
   }
   std::optional<KeySpan> span;
@@ -355,7 +354,7 @@ BlockRef SegmentIterator::TakeFromBatch(const BlockHandle& handle) {
   BlockRef block = batch_.Find(handle);
   if (block && options_.fill_cache) {
     environment_.cache.CountMiss(BlockKind::kData);
-    environment_.cache.Insert(BlockKey{view_.id, handle.birth, handle.table_offset}, BlockKind::kData, block);
+    environment_.cache.Insert(CacheKeyOf(view_.id, handle), BlockKind::kData, block);
   }
   return block;
 }

@@ -192,7 +192,7 @@ struct SmallStore final : TableShape, TableObserver, MergeObserver {
         ASSERT_TRUE(layout.ok()) << layout.ToString();
         for (const IndexEntry& entry : layout->blocks) {
           const BlockHandle& at = entry.block;
-          const BlockRef block = cache.Peek(BlockKey{table.id(), at.birth, at.table_offset});
+          const BlockRef block = cache.Peek(CacheKeyOf(table.id(), at));
           if (!block) {
             continue;
           }
