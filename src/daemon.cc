@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/prctl.h>
-#include <malloc.h>
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -15,6 +14,7 @@
 #include <optional>
 #include <string_view>
 
+#include "engine/base/bound_heaps.h"
 #include "tools/child_process.h"
 
 namespace varve {
@@ -50,13 +50,6 @@ void ProtectProcess() {
     [[maybe_unused]] const ssize_t written = write(file, kScoreAdjustment.data(), kScoreAdjustment.size());
     close(file);
   }
-}
-
-// By default malloc gives each thread a heap of its own, and what holes the blocks of the cache leave in one
-// is lost to the others: under random reads a daemon with a cache of 16 MiB grew to 115 MiB, with two heaps
-// to 96.
-void BoundHeaps() {
-  mallopt(M_ARENA_MAX, 2);
 }
 
 // Answers signals by unmounting through a helper process: the reactors must go on serving meanwhile, since

@@ -8,10 +8,11 @@
 
 namespace varve {
 
-// The memtable must outlive it, or be held by it.
+// The memtable must outlive it, or be held by it. `standing`: of all its records.
 class MemtableSource final : public InternalIterator {
  public:
-  explicit MemtableSource(const Memtable& memtable) : walk_(memtable) {}
+  explicit MemtableSource(const Memtable& memtable, CacheStanding standing = CacheStanding::kAbsent)
+      : walk_(memtable), standing_(standing) {}
 
   Step Seek(std::string_view internal_key) override {
     walk_.Seek(internal_key);
@@ -43,9 +44,11 @@ class MemtableSource final : public InternalIterator {
   std::string_view key() const override { return walk_.key(); }
   std::string_view value() const override { return walk_.value(); }
   Status status() const override { return {}; }
+  CacheStanding standing() const override { return standing_; }
 
  private:
   Memtable::Iterator walk_;
+  const CacheStanding standing_;
 };
 
 }  // namespace varve

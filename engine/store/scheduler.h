@@ -126,6 +126,8 @@ class Scheduler {
 
   // Jobs; each ends with JobEnded. scheduler_jobs.cc.
   Task<void> RunFlushJob(std::shared_ptr<HeldMemtable> held);
+  // How records that a flush writes stand in the cache: they were in memory. Once a flush.
+  CacheStanding StandingOfFlushed(uint64_t records);
   Task<Status> Flush(HeldMemtable& held);
   Task<void> RunCompactionJob(CompactionPlan plan);
   // `dropped`: the records that the merge left out.
@@ -185,6 +187,8 @@ class Scheduler {
   std::vector<WalSegment> log_released_;
   // Where the log starts without them.
   std::optional<Lsn> log_released_start_;
+  // The flush job's too: how many gets there had been when the last flush began.
+  uint64_t gets_at_flush_ = 0;
 };
 
 }  // namespace varve

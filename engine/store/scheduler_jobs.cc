@@ -17,6 +17,9 @@ namespace {
 
 // Discards in flight at once.
 constexpr size_t kDiscardsAtOnce = 8;
+// What is flushed stays cached while there is a get for this many records: nobody waits for the copies, which
+// take the time of some hundredths of the reads.
+constexpr uint64_t kRecordsForAGet = 4;
 
 // Where the device is full and nothing but readers of what was replaced keeps space: how long they are waited
 // for, and how often one looks. A walk of a directory takes less, a reader that forgot itself more.
@@ -77,6 +80,13 @@ Task<Status> Scheduler::FlushBeforeStart() {
   co_return OkStatus();
 }
 
+CacheStanding Scheduler::StandingOfFlushed(uint64_t records) {
+  const uint64_t gets = environment_.statistics.hot.Sum(&HotCounters::Line::gets);
+  const uint64_t gets_since = gets - std::exchange(gets_at_flush_, gets);
+  const bool is_read = gets_since * kRecordsForAGet >= records;
+  return environment_.jobs.carries_cached && is_read ? CacheStanding::kProven : CacheStanding::kAbsent;
+}
+
 Task<Status> Scheduler::Flush(HeldMemtable& held) {
   // Writers that got their place before it was switched away may still be copying: microseconds.
   while (environment_.memtables.visible() < held.last_sequence) {
@@ -85,7 +95,7 @@ Task<Status> Scheduler::Flush(HeldMemtable& held) {
   environment_.memtables.ReleasePromise(held);
   const Memtable::Totals totals = held.memtable.totals();
   FlushInput input;
-  input.records = std::make_unique<MemtableSource>(held.memtable);
+  input.records = std::make_unique<MemtableSource>(held.memtable, StandingOfFlushed(totals.entries));
   input.bytes_max = totals.user_bytes;
   input.entries_max = totals.entries;
   input.snapshots = environment_.snapshots.SequencesToKeep(environment_.memtables.visible_number());

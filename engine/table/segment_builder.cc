@@ -133,9 +133,7 @@ void SegmentBuilder::FinishBlock() {
   IndexEntry entry;
   entry.entries = block_.entries();
   std::string& block = block_.Finish();
-  const uint64_t place = writer_.Place(block.size() + kBlockTrailerBytes);
-  entry.block = SealBlock(block, identity_, BlockKind::kData, generation_, place);
-  writer_.Append(block);
+  entry.block = Write(block, BlockKind::kData);
   CacheAsSuccessor(entry.block, block);
   entry.smallest = std::move(block_smallest_);
   entry.largest = UserKeyOf(last_key_);
@@ -151,6 +149,7 @@ void SegmentBuilder::CacheAsSuccessor(const BlockHandle& handle, std::string_vie
     environment_.cache.InsertSuccessor(
         CacheKeyOf(table_, handle), BlockRef::CopyOf(block),
         2 * proven_bytes_ >= block.size() ? CacheStanding::kProven : CacheStanding::kOnTrial);
+    is_cached_ = true;
   }
   cached_bytes_ = 0;
   proven_bytes_ = 0;
@@ -189,7 +188,7 @@ SegmentDescriptor SegmentBuilder::Finish() {
   std::vector<BlockHandle> pages;
   pages.reserve(filter.pages.size());
   for (std::string& page : filter.pages) {
-    pages.push_back(WritePage(page));
+    pages.push_back(WriteGuide(page, BlockKind::kFilter));
     descriptor_.meta_bytes += page.size();
   }
   return WriteIndexAndFooter(filter.geometry, pages);
@@ -208,7 +207,7 @@ SegmentDescriptor SegmentBuilder::FinishMended(MendedFilter filter, uint64_t kep
   descriptor_.filter = before_->filter;
   descriptor_.filter.insertions += filter.insertions;
   for (auto& [page, bytes] : filter.changed) {
-    filter.pages[page] = WritePage(bytes);
+    filter.pages[page] = WriteGuide(bytes, BlockKind::kFilter);
   }
   for (const BlockHandle& page : filter.pages) {
     descriptor_.meta_bytes += page.bytes;
@@ -228,10 +227,18 @@ void SegmentBuilder::CountSpanBlocks() {
   }
 }
 
-BlockHandle SegmentBuilder::WritePage(std::string& page) {
-  const uint64_t place = writer_.Place(page.size() + kBlockTrailerBytes);
-  const BlockHandle handle = SealBlock(page, identity_, BlockKind::kFilter, generation_, place);
-  writer_.Append(page);
+BlockHandle SegmentBuilder::Write(std::string& block, BlockKind kind) {
+  const uint64_t place = writer_.Place(block.size() + kBlockTrailerBytes);
+  const BlockHandle handle = SealBlock(block, identity_, kind, generation_, place);
+  writer_.Append(block);
+  return handle;
+}
+
+BlockHandle SegmentBuilder::WriteGuide(std::string& block, BlockKind kind) {
+  const BlockHandle handle = Write(block, kind);
+  if (is_cached_) {
+    environment_.cache.Insert(CacheKeyOf(table_, handle), kind, BlockRef::CopyOf(block));
+  }
   return handle;
 }
 
@@ -244,9 +251,7 @@ SegmentDescriptor SegmentBuilder::WriteIndexAndFooter(const FilterGeometry& geom
   std::string footer;
   AppendFooter(footer, environment_.store_uuid, table_, generation_, ordinal_, descriptor_, geometry, pages,
                root.payload, root.levels);
-  const uint64_t place = writer_.Place(footer.size() + kBlockTrailerBytes);
-  descriptor_.footer = SealBlock(footer, identity_, BlockKind::kFooter, generation_, place);
-  writer_.Append(footer);
+  descriptor_.footer = WriteGuide(footer, BlockKind::kFooter);
   descriptor_.meta_bytes += footer.size();
   return std::move(descriptor_);
 }

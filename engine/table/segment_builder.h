@@ -70,7 +70,9 @@ class SegmentBuilder {
   void CacheAsSuccessor(const BlockHandle& handle, std::string_view block);
   void CountSpanBlocks();
   double FilterReserve() const;
-  BlockHandle WritePage(std::string& page);
+  BlockHandle Write(std::string& block, BlockKind kind);
+  // A filter page or a footer: it enters the cache with the data blocks that nobody finds without it.
+  BlockHandle WriteGuide(std::string& block, BlockKind kind);
   SegmentDescriptor WriteIndexAndFooter(const FilterGeometry& geometry,
                                         const std::vector<BlockHandle>& pages);
 
@@ -92,6 +94,8 @@ class SegmentBuilder {
   // Of the open block's records, keys and values: those from cached blocks, and of them, from proven ones.
   uint64_t cached_bytes_ = 0;
   uint64_t proven_bytes_ = 0;
+  // One data block at least has entered the cache.
+  bool is_cached_ = false;
   std::string block_smallest_;  // user key
   std::string last_key_;        // internal key
   SegmentDescriptor descriptor_;

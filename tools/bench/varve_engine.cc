@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "engine/base/bound_heaps.h"
 #include "engine/base/prng.h"
 #include "engine/base/units.h"
 #include "engine/device/uring_device.h"
@@ -107,7 +108,10 @@ uint64_t NumberAt(const nlohmann::json& object, const char* name) {
 
 class VarveEngine final : public Engine {
  public:
-  VarveEngine(EngineSettings settings, const Clock& clock) : settings_(std::move(settings)), clock_(clock) {}
+  VarveEngine(EngineSettings settings, const Clock& clock) : settings_(std::move(settings)), clock_(clock) {
+    // As a mount's daemon does.
+    BoundHeaps();
+  }
   ~VarveEngine() override {
     const Status closed = Close();
     if (!closed.ok()) {

@@ -57,6 +57,22 @@ TEST_F(CarriedBlocks, WhatIsWrittenAnewStaysCached) {
   EXPECT_LE(store_->ExpectCachedIsOnDevice(), 70U);
 }
 
+TEST_F(CarriedBlocks, WhatLeadsToThemIsCachedWithThem) {
+  for (const bool block : {false, true}) {
+    store_->limits.block = block;
+    Put(11, kKeys, 100);
+    store_->MergeAll(0);
+    MissesOfReading(0, kKeys / 4);
+    store_->MergeAll(1);
+    const CacheStatistics before = store_->cache.statistics();
+    MissesOfReading(0, kKeys / 4);
+    const CacheStatistics after = store_->cache.statistics();
+    for (const BlockKind kind : {BlockKind::kFilter, BlockKind::kFooter}) {
+      EXPECT_EQ(after.of(kind).misses, before.of(kind).misses) << static_cast<int>(kind);
+    }
+  }
+}
+
 TEST_F(CarriedBlocks, WhatNobodyReadDoesNotEnterTheCache) {
   store_->MergeAll(1);
   EXPECT_EQ(store_->ExpectCachedIsOnDevice(), 0U);
