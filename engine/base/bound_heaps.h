@@ -5,7 +5,7 @@ namespace varve {
 
 // By default malloc gives each thread a heap of its own, and what holes the blocks of the cache leave in one
 // is lost to the others: under random reads a daemon with a cache of 16 MiB grew to 115 MiB, with two heaps
-// to 96; a cache of 400 MiB that readers and merges filled, to 553, with two heaps to 480.
+// to 96; a cache of 400 MiB that readers and merges filled, to 529, with two heaps to 479.
 // Before threads are started.
 void BoundHeaps();
 

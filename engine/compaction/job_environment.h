@@ -58,7 +58,7 @@ struct JobEnvironment {
   // Whether the newest generation of a table is its only one: no reader holds an older one. May be empty:
   // never.
   std::function<bool(TableId)> has_one_generation = {};
-  // Whether merges put into the cache what they write of blocks that are cached.
+  // Whether merges put into the cache what they write of blocks that are cached, and flushes what is read.
   bool carries_cached = false;
   // Both may be nullptr.
   MergeObserver* observer = nullptr;
