@@ -47,9 +47,7 @@ void IndexBuilder::WritePartition(size_t level, size_t count) {
   }
   std::string block = EncodeIndexBlock(partition);
   IndexEntry above;
-  above.block = SealBlock(block, identity_, BlockKind::kIndex, birth_,
-                          writer_.Place(block.size() + kBlockTrailerBytes));
-  writer_.Append(block);
+  above.block = WriteBlock(writer_, block, identity_, BlockKind::kIndex, birth_);
   written_bytes_ += block.size();
   for (const IndexEntry& entry : partition) {
     above.entries += entry.entries;

@@ -133,7 +133,7 @@ void SegmentBuilder::FinishBlock() {
   IndexEntry entry;
   entry.entries = block_.entries();
   std::string& block = block_.Finish();
-  entry.block = Write(block, BlockKind::kData);
+  entry.block = WriteBlock(writer_, block, identity_, BlockKind::kData, generation_);
   CacheAsSuccessor(entry.block, block);
   entry.smallest = std::move(block_smallest_);
   entry.largest = UserKeyOf(last_key_);
@@ -227,15 +227,8 @@ void SegmentBuilder::CountSpanBlocks() {
   }
 }
 
-BlockHandle SegmentBuilder::Write(std::string& block, BlockKind kind) {
-  const uint64_t place = writer_.Place(block.size() + kBlockTrailerBytes);
-  const BlockHandle handle = SealBlock(block, identity_, kind, generation_, place);
-  writer_.Append(block);
-  return handle;
-}
-
 BlockHandle SegmentBuilder::WriteGuide(std::string& block, BlockKind kind) {
-  const BlockHandle handle = Write(block, kind);
+  const BlockHandle handle = WriteBlock(writer_, block, identity_, kind, generation_);
   if (is_cached_) {
     environment_.cache.Insert(CacheKeyOf(table_, handle), kind, BlockRef::CopyOf(block));
   }

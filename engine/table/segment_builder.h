@@ -70,7 +70,6 @@ class SegmentBuilder {
   void CacheAsSuccessor(const BlockHandle& handle, std::string_view block);
   void CountSpanBlocks();
   double FilterReserve() const;
-  BlockHandle Write(std::string& block, BlockKind kind);
   // A filter page or a footer: it enters the cache with the data blocks that nobody finds without it.
   BlockHandle WriteGuide(std::string& block, BlockKind kind);
   SegmentDescriptor WriteIndexAndFooter(const FilterGeometry& geometry,

@@ -236,4 +236,12 @@ Task<void> TableWriter::WriteBatch(std::shared_ptr<Flight> flight, BlockDevice& 
   flight->landed.Set();
 }
 
+BlockHandle WriteBlock(TableWriter& writer, std::string& block, const BlockIdentity& identity, BlockKind kind,
+                       Generation birth) {
+  const uint64_t place = writer.Place(block.size() + kBlockTrailerBytes);
+  const BlockHandle handle = SealBlock(block, identity, kind, birth, place);
+  writer.Append(block);
+  return handle;
+}
+
 }  // namespace varve

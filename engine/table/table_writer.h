@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "engine/device/block_device.h"
 #include "engine/ring/async_event.h"
 #include "engine/table/extent_source.h"
+#include "engine/table/table_format.h"
 #include "engine/table/table_holes.h"
 #include "engine/table/table_view.h"
 
@@ -105,5 +107,9 @@ class TableWriter {
   // The first failure: nothing is written after it.
   Status status_;
 };
+
+// Seals a block, appends it where the writer places it, and returns the handle by which it is found again.
+BlockHandle WriteBlock(TableWriter& writer, std::string& block, const BlockIdentity& identity, BlockKind kind,
+                       Generation birth);
 
 }  // namespace varve
