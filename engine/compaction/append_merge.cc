@@ -33,6 +33,7 @@ Task<Result<ChildOutput>> RunAppendMerge(const JobEnvironment& environment, Appe
   // A segment that is not the only one is never mended: its filter needs no reserve.
   SegmentOptions options = environment.shape.OptionsOf(input.level);
   options.filter_reserve = 0;
+  options.entries_beside = child.entries();
   JobExtents extents(environment.allocator, reservation);
   TableWriter writer(environment.table.device, extents, IoPurpose::kCompaction, child.extents,
                      child.used_bytes, input.expected_bytes);

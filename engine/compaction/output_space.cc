@@ -23,7 +23,8 @@ uint64_t OutputSpaceMax(const OutputSpaceInput& input) {
   // An index entry a block, with two keys that share what they can: a sixteenth where keys are half of a
   // small record.
   const uint64_t index = records / 16 + 2 * input.meta_bytes;
-  const double filter_bits = static_cast<double>(input.entries) * input.options.bits_per_key;
+  const double filter_bits =
+      static_cast<double>(input.entries) * (input.options.bits_per_key + kMoreBitsPerKeyMax);
   const auto filter = static_cast<uint64_t>(filter_bits * (1 + input.options.filter_reserve) / 8);
   const uint64_t bytes = records + index + filter;
   const uint64_t cuts =

@@ -86,8 +86,8 @@ std::optional<Store::Lookup> PointRead::SearchTables() {
         answer.emplace(std::optional<PinnedValue>());
         break;
       }
-      table->CountGet();
-      walk_.emplace(*tables_, table->view());
+      table->CountGet(order_.level() == 0);
+      walk_.emplace(*tables_, table->view(), table->filters());
     }
     if (!walk_->Run(query_)) {
       return std::nullopt;
@@ -124,17 +124,21 @@ std::unique_ptr<InternalIterator> NewStateIterator(const TableEnvironment& table
   const uint64_t store_bytes = state.version->totals().total_bytes;
   std::vector<std::unique_ptr<InternalIterator>> sources;
   const auto add_table = [&](const LiveTable& table) {
-    if (MayHoldAny(table, lower, upper)) {
+    const bool is_wanted = MayHoldAny(table, lower, upper);
+    if (is_wanted) {
       options.first_read_bytes = FirstReadBytes(table.total_bytes(), store_bytes);
       sources.push_back(NewTableIterator(tables, table.view(), options));
     }
+    return is_wanted;
   };
   sources.push_back(std::make_unique<MemtableSource>(state.active->memtable));
   for (const std::shared_ptr<HeldMemtable>& held : state.immutables) {
     sources.push_back(std::make_unique<MemtableSource>(held->memtable));
   }
   for (const StampedTable& placed : state.version->level0()) {
-    add_table(*placed.table);
+    if (add_table(*placed.table)) {
+      placed->CountSeek(true);
+    }
   }
   for (uint32_t i = 1; i < kLevels; i++) {
     const Level& level = state.version->level(i);

@@ -28,7 +28,12 @@ struct SegmentOptions {
   double filter_reserve = 0;
   // A reserve makes the filter at most this share of the data. 0: any.
   double filter_share_max = 0;
+  // Of the table's other segments. A get asks the filters of all: one that adds few entries is to add few
+  // false positives, and gets up to kMoreBitsPerKeyMax more a key for it.
+  uint64_t entries_beside = 0;
 };
+
+inline constexpr double kMoreBitsPerKeyMax = 8;
 
 class SegmentBuilder {
  public:
@@ -69,6 +74,7 @@ class SegmentBuilder {
   void FinishBlock();
   void CacheAsSuccessor(const BlockHandle& handle, std::string_view block);
   void CountSpanBlocks();
+  double FilterBitsPerKey() const;
   double FilterReserve() const;
   // A filter page or a footer: it enters the cache with the data blocks that nobody finds without it.
   BlockHandle WriteGuide(std::string& block, BlockKind kind);

@@ -9,7 +9,7 @@ namespace varve {
 Result<TableLookup> TableLookupWalk::TakeResult() {
   if (result_.ok()) {
     result_->filters_asked = filters_asked_;
-    const bool last_was_right = result_->kind != TableLookup::Kind::kAbsent && footer_.has_filter();
+    const bool last_was_right = result_->kind != TableLookup::Kind::kAbsent && filter_passed_;
     result_->filters_misled = static_cast<uint16_t>(filters_passed_ - (last_was_right ? 1 : 0));
   }
   return std::move(result_);
@@ -31,8 +31,11 @@ bool TableLookupWalk::Run(const PointQuery& query) {
   while (segments_left_ > 0) {
     Outcome outcome = Outcome::kGoOn;
     switch (stage_) {
+      case Stage::kSegment:
+        outcome = RunSegment(query, view_->segments[segments_left_ - 1]);
+        break;
       case Stage::kFooter:
-        outcome = RunFooter(query, view_->segments[segments_left_ - 1]);
+        outcome = RunFooter(view_->segments[segments_left_ - 1]);
         break;
       case Stage::kFilter:
         outcome = RunFilter(query);
@@ -52,7 +55,7 @@ bool TableLookupWalk::Run(const PointQuery& query) {
     }
     if (outcome == Outcome::kNextSegment) {
       --segments_left_;
-      stage_ = Stage::kFooter;
+      stage_ = Stage::kSegment;
     }
   }
   return true;
@@ -63,8 +66,8 @@ TableLookupWalk::Outcome TableLookupWalk::Fail(uint64_t table_offset, std::strin
   return Outcome::kEnded;
 }
 
-TableLookupWalk::Outcome TableLookupWalk::RunFooter(const PointQuery& query,
-                                                    const SegmentDescriptor& segment) {
+TableLookupWalk::Outcome TableLookupWalk::RunSegment(const PointQuery& query,
+                                                     const SegmentDescriptor& segment) {
   if (segment.range_tombstones) {
     result_ = Unsupported(fmt::format("table {} has range tombstones", view_->id.value));
     return Outcome::kEnded;
@@ -72,6 +75,14 @@ TableLookupWalk::Outcome TableLookupWalk::RunFooter(const PointQuery& query,
   if (query.user_key < segment.smallest_user_key() || query.user_key > segment.largest_user_key()) {
     return Outcome::kNextSegment;
   }
+  filter_ = filters_->Find(segments_left_ - 1);
+  filter_passed_ = false;
+  footer_block_ = BlockRef();
+  stage_ = filter_ != nullptr ? Stage::kFilter : Stage::kFooter;
+  return Outcome::kGoOn;
+}
+
+TableLookupWalk::Outcome TableLookupWalk::RunFooter(const SegmentDescriptor& segment) {
   BlockRef block = Fetch(segment.footer, BlockKind::kFooter);
   if (!block) {
     return Outcome::kNeedsBlock;
@@ -84,13 +95,17 @@ TableLookupWalk::Outcome TableLookupWalk::RunFooter(const PointQuery& query,
   footer_ = *footer;
   index_ = footer_.root();
   levels_left_ = footer_.index_levels();
-  stage_ = footer_.has_filter() ? Stage::kFilter : Stage::kIndex;
+  stage_ = Stage::kIndex;
+  if (footer_.has_filter() && !filter_passed_) {
+    filter_ = &filters_->Learn(segments_left_ - 1, footer_);
+    stage_ = Stage::kFilter;
+  }
   return Outcome::kGoOn;
 }
 
 TableLookupWalk::Outcome TableLookupWalk::RunFilter(const PointQuery& query) {
-  const FilterGeometry& geometry = footer_.filter();
-  const BlockHandle handle = footer_.FilterPage(geometry.PageOf(query.hash));
+  const FilterGeometry& geometry = filter_->geometry();
+  const BlockHandle& handle = filter_->PageOf(query.hash);
   const BlockRef page = Fetch(handle, BlockKind::kFilter);
   if (!page) {
     return Outcome::kNeedsBlock;
@@ -104,7 +119,9 @@ TableLookupWalk::Outcome TableLookupWalk::RunFilter(const PointQuery& query) {
     return Outcome::kNextSegment;
   }
   ++filters_passed_;
-  stage_ = Stage::kIndex;
+  filter_passed_ = true;
+  // Unless the filter was found by way of the footer, that comes now.
+  stage_ = footer_block_ ? Stage::kIndex : Stage::kFooter;
   return Outcome::kGoOn;
 }
 

@@ -14,6 +14,7 @@
 #include "engine/base/result.h"
 #include "engine/table/block_reader.h"
 #include "engine/table/data_block.h"
+#include "engine/table/filter_directory.h"
 #include "engine/table/index_block.h"
 #include "engine/table/segment_footer.h"
 #include "engine/table/table_environment.h"
@@ -41,9 +42,10 @@ struct TableLookup {
   uint16_t filters_asked = 0, filters_misled = 0;
 };
 
-// A found key costs one data block at most; segments are asked newest first, each behind its filter.
+// A found key costs one data block at most; segments are asked newest first, each behind its filter, which
+// is asked before the footer once `filters` knows where it lies.
 //
-//   TableLookupWalk walk(environment, view);
+//   TableLookupWalk walk(environment, view, filters);
 //   while (!walk.Run(query)) {
 //     Result<BlockRef> block = co_await walk.ReadWanted(fill_cache);
 //     if (!block.ok()) { … } walk.Provide(std::move(*block));
@@ -51,9 +53,9 @@ struct TableLookup {
 //   Result<TableLookup> found = walk.TakeResult();
 class TableLookupWalk {
  public:
-  // `environment` and `view` must outlive it: the caller pins the version that holds the view.
-  TableLookupWalk(const TableEnvironment& environment, const TableView& view)
-      : environment_(&environment), view_(&view), segments_left_(view.segments.size()) {}
+  // `filters` are the view's. All must outlive it: the caller pins the version that holds the view.
+  TableLookupWalk(const TableEnvironment& environment, const TableView& view, FilterDirectories& filters)
+      : environment_(&environment), view_(&view), filters_(&filters), segments_left_(view.segments.size()) {}
 
   // True: the walk has ended, and TakeResult() says how. False: it needs a block, to be read and provided.
   // The query is the same at each call; its key may lie elsewhere.
@@ -65,10 +67,11 @@ class TableLookupWalk {
   Result<TableLookup> TakeResult();
 
  private:
-  enum class Stage : uint8_t { kFooter, kFilter, kIndex, kData };
+  enum class Stage : uint8_t { kSegment, kFooter, kFilter, kIndex, kData };
   enum class Outcome : uint8_t { kGoOn, kNeedsBlock, kNextSegment, kEnded };
 
-  Outcome RunFooter(const PointQuery& query, const SegmentDescriptor& segment);
+  Outcome RunSegment(const PointQuery& query, const SegmentDescriptor& segment);
+  Outcome RunFooter(const SegmentDescriptor& segment);
   Outcome RunFilter(const PointQuery& query);
   Outcome RunIndex(const PointQuery& query);
   Outcome RunData(const PointQuery& query);
@@ -78,9 +81,13 @@ class TableLookupWalk {
 
   const TableEnvironment* environment_;
   const TableView* view_;
+  FilterDirectories* filters_;
   size_t segments_left_;
-  Stage stage_ = Stage::kFooter;
-  BlockRef footer_block_;
+  Stage stage_ = Stage::kSegment;
+  // Of the segment that is asked, as far as they are known.
+  const FilterDirectory* filter_ = nullptr;
+  bool filter_passed_ = false;
+  BlockRef footer_block_;  // empty: not read yet
   SegmentFooter footer_;
   BlockRef index_block_;
   IndexBlock index_;

@@ -5,9 +5,14 @@
 #include <utility>
 #include <vector>
 
+#include "engine/base/units.h"
+
 namespace varve {
 
 namespace {
+
+// A merge costs an edit and a synchronisation of the device whatever it writes.
+constexpr uint64_t kLevel0PriceMin = 1 * kMiB;
 
 // Grows `chosen` (positions in `placed`, marked) by all tables that overlap the hull, until none does, and
 // the hull with them. What is older and overlaps must not stay behind, and what is newer may not either: it
@@ -58,13 +63,13 @@ std::optional<CompactionPlan> Complete(const Version& version, const TreeConfig&
 }
 
 std::optional<CompactionPlan> PickLevel0(const Version& version, const TreeConfig& config,
-                                         const TreePickerState& state) {
+                                         const TreePickerState& state, PlanReason reason) {
   const std::vector<StampedTable>& tables = version.level0();
   if (tables.empty()) {
     return std::nullopt;
   }
   CompactionPlan plan;
-  plan.reason = PlanReason::kLevel0Tables;
+  plan.reason = reason;
   plan.output_level = 1;
   plan.hull = tables.front()->range().Owned();
   std::vector<bool> chosen(tables.size(), false);
@@ -87,6 +92,20 @@ std::optional<CompactionPlan> PlanOfTable(const Version& version, const TreeConf
   CloseUnderOverlap(log, chosen, plan.hull);
   AddChosen(plan, {level, Part::kLog}, log, chosen);
   return Complete(version, config, state.busy, std::move(plan));
+}
+
+// Whether readers have paid for the tables of level 0 that the plan takes what it writes.
+bool ReadersHavePaidFor(const CompactionPlan& plan) {
+  uint64_t paid_bytes = 0;
+  uint64_t price_bytes = 0;
+  for (const PlanInput& input : plan.inputs) {
+    paid_bytes += input.table->paid_bytes();
+    price_bytes += input.table->valid_bytes();
+  }
+  for (const std::shared_ptr<const LiveTable>& child : plan.children) {
+    price_bytes += child->valid_bytes();
+  }
+  return paid_bytes >= std::max(price_bytes, kLevel0PriceMin);
 }
 
 struct Candidate {
@@ -245,8 +264,9 @@ std::optional<CompactionPlan> PickTreeCompaction(const Version& version, const T
   }
   std::stable_sort(due.begin(), due.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   for (const auto& [score, level] : due) {
-    std::optional<CompactionPlan> plan =
-        level == 0 ? PickLevel0(version, config, state) : PickLevel(version, config, state, level);
+    std::optional<CompactionPlan> plan = level == 0
+                                             ? PickLevel0(version, config, state, PlanReason::kLevel0Tables)
+                                             : PickLevel(version, config, state, level);
     if (plan.has_value()) {
       return plan;
     }
@@ -267,6 +287,10 @@ CompactionPlan PlanOfItself(const TreeConfig& config, uint32_t level,
 
 std::optional<CompactionPlan> PickForReaders(const Version& version, const TreeConfig& config,
                                              const TreePickerState& state, bool& others_wait) {
+  std::optional<CompactionPlan> level0 = PickLevel0(version, config, state, PlanReason::kReads);
+  if (level0 && ReadersHavePaidFor(*level0)) {
+    return level0;
+  }
   for (uint32_t level = 1; level < kLevels; ++level) {
     for (SortedTables::Cursor cursor = version.tree(level).First(); cursor.Valid(); cursor.Next()) {
       if (!cursor->ReadersHavePaid()) {
@@ -300,14 +324,7 @@ std::optional<CompactionPlan> PlanRangeCompaction(const Version& version, const 
   }
   const bool meets = std::any_of(version.level0().begin(), version.level0().end(),
                                  [&](const StampedTable& table) { return table->range().Overlaps(range); });
-  std::optional<CompactionPlan> plan;
-  if (meets) {
-    plan = PickLevel0(version, config, state);
-  }
-  if (plan.has_value()) {
-    plan->reason = PlanReason::kRequested;
-  }
-  return plan;
+  return meets ? PickLevel0(version, config, state, PlanReason::kRequested) : std::nullopt;
 }
 
 }  // namespace varve

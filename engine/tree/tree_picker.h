@@ -65,8 +65,9 @@ std::optional<CompactionPlan> PickTreeCompaction(const Version& version, const T
 CompactionPlan PlanOfItself(const TreeConfig& config, uint32_t level,
                             const std::shared_ptr<const LiveTable>& table, PlanReason reason);
 
-// The first table, from the top down, whose readers have paid for its segments (LiveTable::ReadersHavePaid)
-// and that is in no job. Sets `others_wait` where it has passed over one that is.
+// Level 0, once readers have paid for its tables what taking them down writes; else the first table, from the
+// top down, whose readers have paid for its segments (LiveTable::ReadersHavePaid) and that is in no job. Sets
+// `others_wait` where it has passed over one that is.
 std::optional<CompactionPlan> PickForReaders(const Version& version, const TreeConfig& config,
                                              const TreePickerState& state, bool& others_wait);
 

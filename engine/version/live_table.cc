@@ -49,6 +49,7 @@ std::vector<Extent> ExtentsOf(const TableView& view) {
 
 LiveTable::LiveTable(TableView view, std::shared_ptr<LiveTables> registry, std::shared_ptr<PaidBytes> paid)
     : view_(std::move(view)),
+      filters_(view_.segments.size()),
       valid_bytes_(view_.live_bytes()),
       total_bytes_(view_.allocated_bytes()),
       entries_(view_.entries()),
@@ -64,10 +65,15 @@ LiveTable::~LiveTable() {
   }
 }
 
-void LiveTable::CountExtraWork(uint64_t bytes_a_segment) const {
-  const uint64_t bytes = bytes_a_segment * (view_.segments.size() - 1);
+void LiveTable::CountExtraWork(uint64_t bytes_a_run, bool in_level0) const {
+  const uint64_t runs = view_.segments.size() - 1 + (in_level0 ? 1 : 0);
+  if (runs == 0) {
+    return;
+  }
+  const uint64_t bytes = bytes_a_run * runs;
   const uint64_t before = paid_bytes_->fetch_add(bytes, std::memory_order_relaxed);
-  if (before < price_bytes_ && before + bytes >= price_bytes_ && registry_ != nullptr) {
+  const uint64_t price = std::max<uint64_t>(price_bytes_, 1);
+  if (before / price != (before + bytes) / price && registry_ != nullptr) {
     registry_->ReadersHavePaid();
   }
 }

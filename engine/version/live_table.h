@@ -13,6 +13,7 @@
 #include "engine/base/key_range.h"
 #include "engine/base/units.h"
 #include "engine/space/extent.h"
+#include "engine/table/filter_directory.h"
 #include "engine/table/table_view.h"
 
 namespace varve {
@@ -27,8 +28,8 @@ class TableObserver {
   // reads them any more, and the edit that took them away is durable. `is_last` when no generation of the
   // table lives on.
   virtual void OnTableReleased(const TableView& view, std::vector<Extent> unreferenced, bool is_last) = 0;
-  // Readers have paid for the segments of some table what writing it as one costs (LiveTable::CountGet). On a
-  // reader's thread; must not block.
+  // Readers have paid for some table what writing it once costs (LiveTable::CountGet), or that much again. On
+  // a reader's thread; must not block.
   virtual void OnReadersHavePaid() = 0;
 };
 
@@ -58,43 +59,35 @@ class LiveTable {
   uint64_t total_bytes() const { return total_bytes_; }
   uint64_t entries() const { return entries_; }
   uint64_t tombstones() const { return tombstones_; }
+  // What lookups have learnt of the view's filters.
+  FilterDirectories& filters() const { return filters_; }
 
-  // Readers say what they do with the table, where it has several segments: each costs them something, in
-  // bytes that they might have read instead. Any thread.
-  void CountGet() const {
-    if (view_.segments.size() > 1) {
-      CountExtraWork(kGetBytes);
-    }
-  }
-  void CountSeek() const {
-    if (view_.segments.size() > 1) {
-      CountExtraWork(kSeekBytes);
-    }
-  }
+  // Readers say what they do with the table. Each segment beyond the first costs them something, and so does
+  // each table of level 0, in bytes that might have been merged instead. Any thread.
+  void CountGet(bool in_level0 = false) const { CountExtraWork(kGetBytes, in_level0); }
+  void CountSeek(bool in_level0 = false) const { CountExtraWork(kSeekBytes, in_level0); }
+  uint64_t paid_bytes() const { return paid_bytes_->load(std::memory_order_relaxed); }
   // At least half of it: such a table is to get no more segments than it has.
-  bool read_much() const {
-    return view_.segments.size() > 1 && 2 * paid_bytes_->load(std::memory_order_relaxed) >= price_bytes_;
-  }
-  bool ReadersHavePaid() const {
-    return view_.segments.size() > 1 && paid_bytes_->load(std::memory_order_relaxed) >= price_bytes_;
-  }
+  bool read_much() const { return view_.segments.size() > 1 && 2 * paid_bytes() >= price_bytes_; }
+  bool ReadersHavePaid() const { return view_.segments.size() > 1 && paid_bytes() >= price_bytes_; }
 
  private:
-  // A get asks a filter more, and one time in a hundred reads a block in vain; a seek reads a block more.
-  // Both by how many bytes a merge takes up in that time: a read by itself costs device and processor as much
-  // as four blocks that are read and written in a row.
-  static constexpr uint64_t kGetBytes = 256;
+  // A get asks a filter more, which takes up to a microsecond where the processor's caches are cold; a seek
+  // reads a block more. Both by how many bytes a merge takes up in that time: a read by itself costs device
+  // and processor as much as four blocks that are read and written in a row.
+  static constexpr uint64_t kGetBytes = 128;
   static constexpr uint64_t kSeekBytes = 16 * kKiB;
 
-  void CountExtraWork(uint64_t bytes_a_segment) const;
+  void CountExtraWork(uint64_t bytes_a_run, bool in_level0) const;
 
   TableView view_;
+  mutable FilterDirectories filters_;
   uint64_t valid_bytes_ = 0;
   uint64_t total_bytes_ = 0;
   uint64_t entries_ = 0;
   uint64_t tombstones_ = 0;
   std::shared_ptr<LiveTables> registry_;
-  // What writing the table as one segment costs, and what readers have paid so far for want of that.
+  // What writing the table as one segment costs, and what readers have paid so far for want of a merge.
   uint64_t price_bytes_ = 0;
   std::shared_ptr<PaidBytes> paid_bytes_;
 };

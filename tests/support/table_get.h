@@ -12,7 +12,8 @@ namespace varve {
 // nullopt: a block is not in the cache.
 inline std::optional<Result<TableLookup>> TryGetFromTable(const TableEnvironment& environment,
                                                           const TableView& view, const PointQuery& query) {
-  TableLookupWalk walk(environment, view);
+  FilterDirectories filters(view.segments.size());
+  TableLookupWalk walk(environment, view, filters);
   if (!walk.Run(query)) {
     return std::nullopt;
   }
@@ -20,8 +21,8 @@ inline std::optional<Result<TableLookup>> TryGetFromTable(const TableEnvironment
 }
 
 inline Task<Result<TableLookup>> GetFromTable(const TableEnvironment& environment, const TableView& view,
-                                              PointQuery query, bool fill_cache) {
-  TableLookupWalk walk(environment, view);
+                                              PointQuery query, bool fill_cache, FilterDirectories& filters) {
+  TableLookupWalk walk(environment, view, filters);
   while (!walk.Run(query)) {
     Result<BlockRef> block = co_await walk.ReadWanted(fill_cache);
     if (!block.ok()) {
@@ -30,6 +31,13 @@ inline Task<Result<TableLookup>> GetFromTable(const TableEnvironment& environmen
     walk.Provide(std::move(block).value());
   }
   co_return walk.TakeResult();
+}
+
+// As the first lookup in the table does it: nothing is known of its filters.
+inline Task<Result<TableLookup>> GetFromTable(const TableEnvironment& environment, const TableView& view,
+                                              PointQuery query, bool fill_cache) {
+  FilterDirectories filters(view.segments.size());
+  co_return co_await GetFromTable(environment, view, query, fill_cache, filters);
 }
 
 }  // namespace varve

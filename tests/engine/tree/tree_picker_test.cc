@@ -157,6 +157,52 @@ TEST(TreePicker, DebtGrowsWithWhatIsOverCapacity) {
   EXPECT_GE(last, 10 * store.config.table_bytes);
 }
 
+TEST(TreePicker, Level0IsMergedOnceReadersHavePaidForIt) {
+  Simulation store;
+  store.config.table_bytes = 1 * kMiB;
+  store.config.level0_tables_trigger = 8;
+  VersionEdit edit;
+  edit.AddTable({0, Part::kLevel0}, MakeView(store.NewTable("a", "m")));
+  edit.AddTable({0, Part::kLevel0}, MakeView(store.NewTable("c", "k")));
+  edit.AddTable({1, Part::kTree}, MakeView(store.NewTable("e", "g")));
+  edit.AddTable({1, Part::kTree}, MakeView(store.NewTable("x", "z")));
+  store.Apply(edit);
+  bool others_wait = false;
+  const auto pick = [&] { return PickForReaders(store.version, store.config, store.state, others_wait); };
+  // Two tables and the one below them that they overlap.
+  const uint64_t price = 3 * store.config.table_bytes;
+  uint64_t paid = 0;
+  while (!pick()) {
+    ASSERT_LT(paid, price);
+    for (const StampedTable& table : store.version.level0()) {
+      table->CountSeek(true);
+    }
+    paid = store.version.level0()[0]->paid_bytes() + store.version.level0()[1]->paid_bytes();
+  }
+  EXPECT_GE(paid, price);
+  const CompactionPlan plan = *pick();
+  EXPECT_EQ(plan.reason, PlanReason::kReads);
+  EXPECT_EQ(plan.inputs.size(), 2u);
+  EXPECT_EQ(plan.children.size(), 1u);
+  store.state.Started(plan);
+  EXPECT_FALSE(pick().has_value());
+}
+
+TEST(TreePicker, ASmallLevel0IsNotMergedForAFewReads) {
+  Simulation store;
+  store.config.table_bytes = 4 * kKiB;
+  VersionEdit edit;
+  edit.AddTable({0, Part::kLevel0}, MakeView(store.NewTable("a", "m")));
+  store.Apply(edit);
+  bool others_wait = false;
+  const LiveTable& table = *store.version.level0()[0].table;
+  while (table.paid_bytes() < 1 * kMiB) {
+    EXPECT_FALSE(PickForReaders(store.version, store.config, store.state, others_wait).has_value());
+    table.CountSeek(true);
+  }
+  EXPECT_TRUE(PickForReaders(store.version, store.config, store.state, others_wait).has_value());
+}
+
 TEST(TreePicker, ARequestedCompactionTakesARangeDownStepByStepUntilNothingIsLeft) {
   Simulation store;
   Prng prng(5);

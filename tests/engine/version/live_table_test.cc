@@ -125,6 +125,19 @@ TEST(LiveTables, ReadersPayForSegmentsUntilTheTableIsWorthAMerge) {
   EXPECT_EQ(fixture.releases.paid, 1);
 }
 
+TEST(LiveTables, ReadersPayForATableOfLevel0AgainAndAgain) {
+  Fixture fixture;
+  const auto table = fixture.Installed(ViewOf(1, {{10, 40}}));
+  const uint64_t seeks_for_price = CeilDiv(table->valid_bytes(), kSeekBytes);
+  for (uint64_t i = 0; i < 3 * seeks_for_price; ++i) {
+    table->CountSeek(true);
+  }
+  EXPECT_EQ(table->paid_bytes(), 3 * seeks_for_price * kSeekBytes);
+  // Each time that they have paid as much as it holds they say so: what a merge costs depends on others.
+  EXPECT_EQ(fixture.releases.paid, table->paid_bytes() / table->valid_bytes());
+  EXPECT_FALSE(table->ReadersHavePaid());
+}
+
 TEST(LiveTables, WhatReadersPaidCountsOnAfterAnAppendAndNotAfterAMerge) {
   Fixture fixture;
   TableView view = ViewOf(1, {{10, 40}});
