@@ -39,12 +39,20 @@ expect_failure "root of a mounted" "$varve" scrub /
 
 step "damage under the mount is found, and told by the names of files"
 umount_store
-extent=$("$varve" dump "$device" manifest | grep -oE 'table [0-9]+\.[0-9]+ .*' | wc -l)
-[ "$extent" -gt 0 ] || fail "there are no tables"
+# The middles of the largest tables: data blocks, of some files' bytes.
+largest=$("$varve" dump "$device" manifest |
+  awk '/^  \+ table/ { bytes[$3] = $(NF - 1) } /^  - table/ { delete bytes[$3] }
+       END { for (table in bytes) print bytes[table], table }' | sort -n | tail -n 3 | cut -d ' ' -f 2)
+[ -n "$largest" ] || fail "there are no tables"
+damaged=()
+for table in $largest; do
+  # Its first extent, in units of 64 KiB.
+  read -r first units < <("$varve" dump "$device" table "$table" | sed -nE 's/^  extent    byte 0 at units ([0-9]+)\+([0-9]+)$/\1 \2/p')
+  damaged+=($((first * 65536 + units * 32768 + 777)))
+done
 mount_store
-# The middle of the largest table: a data block, of some file's bytes.
-for at in $(seq 40 40 480); do
-  printf 'damage' | dd of="$device" bs=1 seek=$((at * 1048576 + 7777)) conv=notrunc status=none
+for at in "${damaged[@]}"; do
+  printf 'damage' | dd of="$device" bs=1 seek="$at" conv=notrunc status=none
 done
 sync "$device"
 scrub 4

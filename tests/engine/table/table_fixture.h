@@ -185,4 +185,29 @@ inline std::string NumberedKey(uint64_t n) {
   return "key" + std::string(6 - std::min<size_t>(6, digits.size()), '0') + digits;
 }
 
+// One version each of every `step`th key.
+inline Entries NumberedEntries(uint64_t count, size_t value_bytes, uint64_t step = 1) {
+  Entries entries;
+  for (uint64_t i = 0; i < count; ++i) {
+    entries[InternalKeyOf(NumberedKey(i * step), 1000 + i)] =
+        std::string(value_bytes, static_cast<char>('a' + i % 26));
+  }
+  return entries;
+}
+
+inline std::string ValueOf(const Result<TableLookup>& found) {
+  if (!found.ok()) {
+    return found.ToString();
+  }
+  switch (found->kind) {
+    case TableLookup::Kind::kAbsent:
+      return "(absent)";
+    case TableLookup::Kind::kTombstone:
+      return "(tombstone)";
+    case TableLookup::Kind::kValue:
+      return std::string(found->value.bytes());
+  }
+  return "(?)";
+}
+
 }  // namespace varve

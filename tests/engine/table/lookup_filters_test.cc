@@ -1,0 +1,82 @@
+// How lookups ask the filters of a table: each segment's by itself, with the footer or without.
+#include <gtest/gtest.h>
+
+#include "engine/table/filter.h"
+#include "tests/engine/table/table_fixture.h"
+
+namespace varve {
+namespace {
+
+TEST(LookupFilters, LookupTellsHowManyFiltersItAskedAndHowManyMisledIt) {
+  TableFixture fixture;
+  const TableView view = fixture.Build(NumberedEntries(2000, 100, 2), {.bits_per_key = 2});
+  const Result<TableLookup> present = fixture.Get(view, NumberedKey(10));
+  ASSERT_TRUE(present.ok());
+  EXPECT_EQ(present->filters_asked, 1);
+  EXPECT_EQ(present->filters_misled, 0);
+  uint64_t misled = 0;
+  for (uint64_t i = 0; i < 1999; ++i) {
+    const Result<TableLookup> absent = fixture.Get(view, NumberedKey(i * 2 + 1));
+    ASSERT_TRUE(absent.ok());
+    EXPECT_EQ(absent->filters_asked, 1);
+    misled += absent->filters_misled;
+  }
+  EXPECT_GT(misled, 0u);
+  EXPECT_LT(misled, 1999u);
+}
+
+TEST(LookupFilters, OnceFootersWereReadAFilterIsAskedWithoutThem) {
+  TableFixture fixture;
+  const TableView view =
+      fixture.Append(fixture.Build(NumberedEntries(500, 20, 2)), NumberedEntries(400, 30, 7));
+  FilterDirectories filters(view.segments.size());
+  const auto get = [&](std::string_view key) {
+    return fixture.Run(
+        GetFromTable(fixture.environment, view, PointQuery(key, kSequenceNumberMax), true, filters));
+  };
+  // The one lookup that reads both footers learns them; the filters deny nearly every key that is not there.
+  EXPECT_EQ(filters.Find(0), nullptr);
+  EXPECT_EQ(ValueOf(get(NumberedKey(1) + "x")), "(absent)");
+  ASSERT_NE(filters.Find(0), nullptr);
+  ASSERT_NE(filters.Find(1), nullptr);
+  const auto footers_asked = [&] { return fixture.cache.statistics().of(BlockKind::kFooter).hits; };
+  const uint64_t before = footers_asked();
+  uint64_t asked = 0;
+  uint64_t misled = 0;
+  for (uint64_t i = 0; i < 399; ++i) {
+    const Result<TableLookup> found = get(NumberedKey(i) + "x");
+    ASSERT_TRUE(found.ok());
+    EXPECT_EQ(found->kind, TableLookup::Kind::kAbsent);
+    asked += found->filters_asked;
+    misled += found->filters_misled;
+  }
+  EXPECT_EQ(asked, 2 * 399u);
+  EXPECT_EQ(footers_asked(), before + misled);
+  EXPECT_LT(misled, 60u);
+  // What is there is found by way of the footer, as without the directories.
+  for (uint64_t i = 0; i < 500; ++i) {
+    for (const std::string& key : {NumberedKey(i), NumberedKey(2 * i)}) {
+      const Result<TableLookup> found = get(key);
+      EXPECT_EQ(ValueOf(found), ValueOf(fixture.Get(view, key)));
+      EXPECT_LE(found->filters_misled, found->filters_asked - 1);
+    }
+  }
+}
+
+TEST(LookupFilters, ASegmentBesideOthersHasItsShareOfFalsePositives) {
+  TableFixture fixture;
+  const TableView first = fixture.Build(NumberedEntries(9000, 20, 2));
+  SegmentOptions options;
+  options.entries_beside = first.entries();
+  const TableView second = fixture.Append(first, NumberedEntries(1000, 20, 20), options);
+  const double of_first = ExpectedFalsePositiveRate(second.segments[0].filter);
+  const double of_second = ExpectedFalsePositiveRate(second.segments[1].filter);
+  EXPECT_NEAR(of_second / of_first, 0.1, 0.05);
+  EXPECT_TRUE(fixture.Verify(second).empty());
+  // However small it is, the bits have a bound.
+  const TableView third = fixture.Append(first, NumberedEntries(5, 20, 20), options);
+  EXPECT_EQ(third.segments[1].filter.bits_per_key, options.bits_per_key + kMoreBitsPerKeyMax);
+}
+
+}  // namespace
+}  // namespace varve
