@@ -57,14 +57,14 @@ class PartedMerge {
         base_(std::move(base)),
         snapshots_(std::move(snapshots)),
         reservation_(std::move(reservation)),
+        input_bytes_(plan_.input_bytes()),
+        child_bytes_(plan_.child_bytes()),
         outputs_(plan_.children.size()) {
     for (const PlanInput& input : plan_.inputs) {
       ids_.push_back(input.table->id());
-      input_bytes_ += input.table->valid_bytes();
     }
     for (const std::shared_ptr<const LiveTable>& child : plan_.children) {
       ids_.push_back(child->id());
-      child_bytes_ += child->valid_bytes();
     }
     std::sort(ids_.begin(), ids_.end());
   }
@@ -312,9 +312,9 @@ class PartedMerge {
   const std::shared_ptr<const Version> base_;
   const SnapshotList snapshots_;
   SpaceReservation reservation_;
+  const uint64_t input_bytes_;
+  const uint64_t child_bytes_;
   std::vector<TableId> ids_;  // sorted
-  uint64_t input_bytes_ = 0;
-  uint64_t child_bytes_ = 0;
   size_t next_part_ = 0;
   bool failed_ = false;
   // Nothing for a child that stays as it is.

@@ -2,11 +2,8 @@
 
 namespace varve {
 
-FilterDirectory::FilterDirectory(const SegmentFooter& footer) : geometry_(footer.filter()) {
-  pages_.reserve(geometry_.pages);
-  for (uint32_t page = 0; page < geometry_.pages; ++page) {
-    pages_.push_back(footer.FilterPage(page));
-  }
+FilterDirectory::FilterDirectory(const SegmentFooter& footer)
+    : geometry_(footer.filter()), pages_(footer.FilterPages()) {
 }
 
 FilterDirectories::~FilterDirectories() {

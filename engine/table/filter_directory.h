@@ -16,7 +16,7 @@
 
 namespace varve {
 
-// Of one segment with a filter: 32 bytes for each of its pages of 4 KiB.
+// Of one segment with a filter: 24 bytes for each of its pages of 4 KiB.
 class FilterDirectory {
  public:
   // Precondition: footer.has_filter().

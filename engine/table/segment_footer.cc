@@ -99,6 +99,15 @@ BlockHandle SegmentFooter::FilterPage(uint32_t page) const {
                      entry.checksum, Generation(entry.birth)};
 }
 
+std::vector<BlockHandle> SegmentFooter::FilterPages() const {
+  std::vector<BlockHandle> pages;
+  pages.reserve(filter_.pages);
+  for (uint32_t page = 0; page < filter_.pages; ++page) {
+    pages.push_back(FilterPage(page));
+  }
+  return pages;
+}
+
 std::string_view SegmentFooter::DifferenceTo(const StoreUuid& store_uuid, TableId table, uint32_t ordinal,
                                              const SegmentDescriptor& descriptor) const {
   if (!std::equal(store_uuid.begin(), store_uuid.end(), head_.store_uuid)) {

@@ -81,6 +81,8 @@ class SegmentFooter {
   bool has_filter() const { return filter_.pages > 0; }
   // Precondition: page < filter().pages.
   BlockHandle FilterPage(uint32_t page) const;
+  // All of them, in order.
+  std::vector<BlockHandle> FilterPages() const;
   uint8_t index_levels() const { return head_.index_levels; }
   const IndexBlock& root() const { return root_; }
   std::string_view smallest() const { return smallest_; }

@@ -46,9 +46,7 @@ class LayoutReader {
       co_return Wrong(segment_.footer, difference);
     }
     layout_.filter = footer->filter();
-    for (uint32_t page = 0; page < footer->filter().pages; ++page) {
-      layout_.filter_pages.push_back(footer->FilterPage(page));
-    }
+    layout_.filter_pages = footer->FilterPages();
     IndexEntry whole;
     whole.block = segment_.footer;
     whole.smallest = segment_.smallest_user_key();

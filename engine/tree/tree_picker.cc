@@ -97,15 +97,10 @@ std::optional<CompactionPlan> PlanOfTable(const Version& version, const TreeConf
 // Whether readers have paid for the tables of level 0 that the plan takes what it writes.
 bool ReadersHavePaidFor(const CompactionPlan& plan) {
   uint64_t paid_bytes = 0;
-  uint64_t price_bytes = 0;
   for (const PlanInput& input : plan.inputs) {
     paid_bytes += input.table->paid_bytes();
-    price_bytes += input.table->valid_bytes();
   }
-  for (const std::shared_ptr<const LiveTable>& child : plan.children) {
-    price_bytes += child->valid_bytes();
-  }
-  return paid_bytes >= std::max(price_bytes, kLevel0PriceMin);
+  return paid_bytes >= std::max(plan.input_bytes() + plan.child_bytes(), kLevel0PriceMin);
 }
 
 struct Candidate {

@@ -55,7 +55,6 @@ LiveTable::LiveTable(TableView view, std::shared_ptr<LiveTables> registry, std::
       entries_(view_.entries()),
       tombstones_(view_.tombstones()),
       registry_(std::move(registry)),
-      price_bytes_(valid_bytes_),
       paid_bytes_(std::move(paid)) {
 }
 
@@ -72,7 +71,7 @@ void LiveTable::CountExtraWork(uint64_t bytes_a_run, bool in_level0) const {
   }
   const uint64_t bytes = bytes_a_run * runs;
   const uint64_t before = paid_bytes_->fetch_add(bytes, std::memory_order_relaxed);
-  const uint64_t price = std::max<uint64_t>(price_bytes_, 1);
+  const uint64_t price = std::max<uint64_t>(valid_bytes_, 1);
   if (before / price != (before + bytes) / price && registry_ != nullptr) {
     registry_->ReadersHavePaid();
   }

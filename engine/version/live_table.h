@@ -68,8 +68,8 @@ class LiveTable {
   void CountSeek(bool in_level0 = false) const { CountExtraWork(kSeekBytes, in_level0); }
   uint64_t paid_bytes() const { return paid_bytes_->load(std::memory_order_relaxed); }
   // At least half of it: such a table is to get no more segments than it has.
-  bool read_much() const { return view_.segments.size() > 1 && 2 * paid_bytes() >= price_bytes_; }
-  bool ReadersHavePaid() const { return view_.segments.size() > 1 && paid_bytes() >= price_bytes_; }
+  bool read_much() const { return view_.segments.size() > 1 && 2 * paid_bytes() >= valid_bytes(); }
+  bool ReadersHavePaid() const { return view_.segments.size() > 1 && paid_bytes() >= valid_bytes(); }
 
  private:
   // A get asks a filter more, which takes up to a microsecond where the processor's caches are cold; a seek
@@ -87,8 +87,8 @@ class LiveTable {
   uint64_t entries_ = 0;
   uint64_t tombstones_ = 0;
   std::shared_ptr<LiveTables> registry_;
-  // What writing the table as one segment costs, and what readers have paid so far for want of a merge.
-  uint64_t price_bytes_ = 0;
+  // What readers have paid so far for want of a merge. Its price is valid_bytes_, to be written as one
+  // segment.
   std::shared_ptr<PaidBytes> paid_bytes_;
 };
 

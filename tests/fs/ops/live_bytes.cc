@@ -123,8 +123,8 @@ class Finder {
         co_return block.error();
       }
       const std::optional<SegmentFooter> footer = SegmentFooter::Parse(PayloadOf(block->bytes()));
-      for (uint32_t page = 0; page < footer->filter().pages; ++page) {
-        AddBlock(table, footer->FilterPage(page), BytesOf::kFilter, smallest, largest);
+      for (const BlockHandle& page : footer->FilterPages()) {
+        AddBlock(table, page, BytesOf::kFilter, smallest, largest);
       }
       const auto levels_below = static_cast<uint8_t>(footer->index_levels() - 1);
       const Status walked = co_await AddIndex(environment, table, footer->root(), levels_below);
