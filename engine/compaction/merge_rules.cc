@@ -1,6 +1,7 @@
 #include "engine/compaction/merge_rules.h"
 
 #include <algorithm>
+#include <span>
 
 namespace varve {
 
@@ -10,10 +11,8 @@ OlderData::OlderData(std::shared_ptr<const Version> version, uint32_t level, std
     if (i > level && !version_->tree(i).empty()) {
       trees_.push_back(version_->tree(i).First());
     }
-    for (const StampedTable& placed : version_->level(i).log) {
-      if (!IsExcepted(*placed.table)) {
-        logs_.push_back(placed.table.get());
-      }
+    if (!version_->level(i).log.empty()) {
+      logs_.push_back(&version_->level(i).log_index);
     }
   }
 }
@@ -31,8 +30,11 @@ bool OlderData::MayHold(std::string_view user_key) {
       return true;
     }
   }
-  return std::any_of(logs_.begin(), logs_.end(),
-                     [&](const LiveTable* table) { return table->range().Contains(user_key); });
+  return std::any_of(logs_.begin(), logs_.end(), [&](const LogIndex* log) {
+    const std::span<const LiveTable* const> tables = log->At(user_key);
+    return std::any_of(tables.begin(), tables.end(),
+                       [&](const LiveTable* table) { return !IsExcepted(*table); });
+  });
 }
 
 bool MergeRules::Follows(std::string_view internal_key) const {

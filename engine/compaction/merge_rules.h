@@ -39,8 +39,8 @@ class OlderData {
   std::vector<TableId> except_;
   // One for each deeper Tree that has tables.
   std::vector<SortedTables::Cursor> trees_;
-  // Tables of the Logs: few, their ranges overlap.
-  std::vector<const LiveTable*> logs_;
+  // Of the Logs that have tables.
+  std::vector<const LogIndex*> logs_;
 };
 
 // Fed with every version that a merge reads, in internal-key order.

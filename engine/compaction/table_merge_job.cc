@@ -89,7 +89,7 @@ VersionEdit RemovalsOf(const CompactionPlan& plan) {
 }  // namespace
 
 uint64_t SpaceNeededBy(const CompactionPlan& plan, const TableShape& shape) {
-  if (plan.kind == MergeKind::kTrivialMove) {
+  if (MovesTables(plan.kind)) {
     return 0;
   }
   OutputSpaceInput space;
@@ -162,10 +162,13 @@ Task<Result<JobOutput>> RunTableMerge(JobEnvironment environment, CompactionPlan
   co_return durable;
 }
 
-VersionEdit TrivialMoveEdit(const CompactionPlan& plan) {
-  Check(plan.kind == MergeKind::kTrivialMove && plan.inputs.size() == 1, "not a trivial move");
+VersionEdit MoveEdit(const CompactionPlan& plan) {
+  Check(MovesTables(plan.kind), "not a plan that moves tables");
+  const Part part = plan.kind == MergeKind::kPseudoCompaction ? Part::kLog : Part::kTree;
   VersionEdit edit = RemovalsOf(plan);
-  edit.AddTable({plan.output_level, Part::kTree}, plan.inputs.front().table->view());
+  for (const PlanInput& input : plan.inputs) {
+    edit.AddTable({plan.output_level, part}, input.table->view());
+  }
   return edit;
 }
 

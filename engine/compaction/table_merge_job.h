@@ -22,7 +22,8 @@ uint64_t SpaceNeededBy(const CompactionPlan& plan, const TableShape& shape);
 Task<Result<JobOutput>> RunTableMerge(JobEnvironment environment, CompactionPlan plan,
                                       std::shared_ptr<const Version> base, SnapshotList snapshots);
 
-// The edit of a trivial move. Precondition: plan.kind is kTrivialMove.
-VersionEdit TrivialMoveEdit(const CompactionPlan& plan);
+// The edit of a plan that moves tables as they are: a trivial move into the Tree of the next level, or a
+// pseudo compaction into the Log of theirs. Precondition: MovesTables(plan.kind).
+VersionEdit MoveEdit(const CompactionPlan& plan);
 
 }  // namespace varve

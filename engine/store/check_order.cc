@@ -2,7 +2,9 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -16,10 +18,32 @@ namespace varve {
 
 namespace {
 
+// Tables that are walked one after the other: one of level 0, a Tree, or a run of a Log.
 struct Source {
   std::string name;
   std::unique_ptr<InternalIterator> iterator;
+  // Counted in the order of reads. The runs of a Log have the same: it depends on the key which of them holds
+  // the newer table.
+  size_t part;
+  // Of a run of a Log.
+  const LogIndex* log = nullptr;
+  const SortedTables* run = nullptr;
 };
+
+// Where a read of `user_key` comes to the source: its part, and how many tables of its Log come before.
+std::pair<size_t, size_t> PlaceOf(const Source& source, std::string_view user_key) {
+  if (source.log == nullptr) {
+    return {source.part, 0};
+  }
+  const std::span<const LiveTable* const> tables = source.log->At(user_key);
+  const auto table = std::find(tables.begin(), tables.end(), source.run->Find(user_key));
+  return {source.part, static_cast<size_t>(table - tables.begin())};
+}
+
+std::string NameOf(const Source& source, std::string_view user_key) {
+  const LiveTable* const table = source.run == nullptr ? nullptr : source.run->Find(user_key);
+  return table == nullptr ? source.name : fmt::format("table {} of {}", table->id().value, source.name);
+}
 
 // In the order of reads.
 std::vector<Source> SourcesOf(const TableEnvironment& environment, const Version& version) {
@@ -28,17 +52,20 @@ std::vector<Source> SourcesOf(const TableEnvironment& environment, const Version
   options.purpose = IoPurpose::kCheck;
   options.sequential = true;
   std::vector<Source> sources;
-  const auto add_newest_first = [&](const std::vector<StampedTable>& tables, std::string_view part) {
-    for (auto placed = tables.rbegin(); placed != tables.rend(); ++placed) {
-      sources.push_back({fmt::format("table {} of {}", (*placed)->id().value, part),
-                         NewTableIterator(environment, (*placed)->view(), options)});
-    }
-  };
-  add_newest_first(version.level0(), "level 0");
+  size_t part = 0;
+  for (auto placed = version.level0().rbegin(); placed != version.level0().rend(); ++placed) {
+    sources.push_back({fmt::format("table {} of level 0", (*placed)->id().value),
+                       NewTableIterator(environment, (*placed)->view(), options), part++});
+  }
   for (uint32_t i = 1; i < kLevels; ++i) {
-    sources.push_back(
-        {fmt::format("the tree of level {}", i), NewTreeIterator(environment, version.tree(i), options)});
-    add_newest_first(version.level(i).log, fmt::format("the log of level {}", i));
+    sources.push_back({fmt::format("the tree of level {}", i),
+                       NewTreeIterator(environment, version.tree(i), options), part++});
+    const LogIndex& log = version.level(i).log_index;
+    for (const SortedTables& run : log.runs()) {
+      sources.push_back({fmt::format("the log of level {}", i), NewTreeIterator(environment, run, options),
+                         part, &log, &run});
+    }
+    part++;
   }
   return sources;
 }
@@ -69,10 +96,10 @@ Task<void> CheckReadOrder(const TableEnvironment& environment, const Version& ve
       co_await source.iterator->Load();
     }
   }
-  // Versions of one key come newest first, so each must come from the same place as the one before, or a
+  // Versions of one key come newest first, so each must come from the same place as the one before it, or a
   // later one.
   std::string key;
-  size_t place = 0;
+  size_t before = 0;
   bool have_key = false;
   for (size_t at = FirstOf(sources); at != sources.size(); at = FirstOf(sources)) {
     InternalIterator& iterator = *sources[at].iterator;
@@ -80,11 +107,11 @@ Task<void> CheckReadOrder(const TableEnvironment& environment, const Version& ve
     if (!have_key || user_key != key) {
       key.assign(user_key);
       have_key = true;
-    } else if (at < place) {
+    } else if (at != before && PlaceOf(sources[at], key) < PlaceOf(sources[before], key)) {
       report(fmt::format("key {}: {} holds an older version than {}, which is read later", PrintableKey(key),
-                         sources[at].name, sources[place].name));
+                         NameOf(sources[at], key), NameOf(sources[before], key)));
     }
-    place = at;
+    before = at;
     const Step step = iterator.Next();
     if (step == Step::kNeedsIo) {
       co_await iterator.Load();

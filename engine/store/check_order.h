@@ -13,8 +13,8 @@ namespace varve {
 
 // Walks every record of every table in order, and reports each key of which an earlier place holds a version
 // that is older than one in a later place: a read would stop at the wrong one. Damage on the way is reported
-// once for its table. Memory: one read-ahead for each table of level 0 and each Log, and for each Tree. All
-// must outlive the Task.
+// once for its table. Memory: one read-ahead for each table of level 0, each Tree, and each run of a Log
+// (log_index.h). All must outlive the Task.
 Task<void> CheckReadOrder(const TableEnvironment& environment, const Version& version,
                           const std::function<void(std::string)>& report);
 

@@ -6,6 +6,13 @@
 
 namespace varve {
 
+namespace {
+
+// The hot map is saved where so many times its size is left to users.
+constexpr uint64_t kHotMapSpareSpace = 16;
+
+}  // namespace
+
 // Until no memtable holds anything. Ends early, with success, where no space can be found for it: the log has
 // it.
 Task<Status> StoreImpl::FlushAll() {
@@ -72,6 +79,11 @@ Task<Status> StoreImpl::InstallClean() {
   edit.clean = true;
   edit.last_sequence = wal_->last_sequence();
   edit.log_start = wal_->next_lsn();
+  // It may make the manifest roll: not where space is short.
+  if (hot_map_ != nullptr &&
+      kHotMapSpareSpace * hot_map_->bytes() < allocator_->numbers().user_available_bytes) {
+    edit.hot_map = hot_map_->Encode();
+  }
   // They hold nothing any more, but keep their space for the next epoch (log_segments.h).
   const VersionCounters& counters = versions_->current()->counters();
   edit.added_wal_segments =

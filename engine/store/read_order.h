@@ -9,6 +9,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string_view>
 
 #include "engine/version/version.h"
@@ -20,8 +22,9 @@ class TableReadOrder {
  public:
   explicit TableReadOrder(const Version& version) : version_(&version), position_(version.level0().size()) {}
 
-  // The level of the table that Next() gave last.
+  // Of the table that Next() gave last: its level, and whether it is of level 0 or of a Log.
   uint32_t level() const { return level_; }
+  bool beside_tree() const { return level_ == 0 || log_.has_value(); }
 
   // The next table to ask; nullptr when there is none. The key is the same at each call.
   const LiveTable* Next(std::string_view user_key) {
@@ -35,12 +38,16 @@ class TableReadOrder {
       const Level& level = version_->level(level_);
       if (in_tree_) {
         in_tree_ = false;
-        position_ = level.log.size();
         if (const LiveTable* const table = level.tree.Find(user_key)) {
           return table;
         }
       }
-      if (const LiveTable* const table = NextOf(level.log, user_key)) {
+      if (!log_) {
+        log_ = level.log_index.At(user_key);
+      }
+      if (!log_->empty()) {
+        const LiveTable* const table = log_->front();
+        log_ = log_->subspan(1);
         return table;
       }
       EnterLevel(level_ + 1);
@@ -65,13 +72,16 @@ class TableReadOrder {
     }
     level_ = level;
     in_tree_ = true;
+    log_.reset();
   }
 
   const Version* version_;
   uint32_t level_ = 0;
   bool in_tree_ = false;
-  // Of the list that is walked backwards: how many are left.
+  // Of level 0, which is walked backwards: how many are left.
   size_t position_;
+  // Once the level's Log is asked: what it has left to ask.
+  std::optional<std::span<const LiveTable* const>> log_;
 };
 
 }  // namespace varve

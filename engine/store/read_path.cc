@@ -86,7 +86,7 @@ std::optional<Store::Lookup> PointRead::SearchTables() {
         answer.emplace(std::optional<PinnedValue>());
         break;
       }
-      table->CountGet(order_.level() == 0);
+      table->CountGet(order_.beside_tree());
       walk_.emplace(*tables_, table->view(), table->filters());
     }
     if (!walk_->Run(query_)) {
@@ -123,31 +123,29 @@ std::unique_ptr<InternalIterator> NewStateIterator(const TableEnvironment& table
   options.pass_over_damage = read.pass_over_damage;
   const uint64_t store_bytes = state.version->totals().total_bytes;
   std::vector<std::unique_ptr<InternalIterator>> sources;
-  const auto add_table = [&](const LiveTable& table) {
-    const bool is_wanted = MayHoldAny(table, lower, upper);
-    if (is_wanted) {
-      options.first_read_bytes = FirstReadBytes(table.total_bytes(), store_bytes);
-      sources.push_back(NewTableIterator(tables, table.view(), options));
+  const auto add_run = [&](const SortedTables& run, bool beside_tree) {
+    const SortedTables::Cursor first = run.Seek(lower);
+    if (first.Valid() && MayHoldAny(*first, lower, upper)) {
+      options.first_read_bytes = FirstReadBytes(run.totals().total_bytes, store_bytes);
+      sources.push_back(NewTreeIterator(tables, run, options, beside_tree));
     }
-    return is_wanted;
   };
   sources.push_back(std::make_unique<MemtableSource>(state.active->memtable));
   for (const std::shared_ptr<HeldMemtable>& held : state.immutables) {
     sources.push_back(std::make_unique<MemtableSource>(held->memtable));
   }
   for (const StampedTable& placed : state.version->level0()) {
-    if (add_table(*placed.table)) {
+    if (MayHoldAny(*placed.table, lower, upper)) {
       placed->CountSeek(true);
+      options.first_read_bytes = FirstReadBytes(placed->total_bytes(), store_bytes);
+      sources.push_back(NewTableIterator(tables, placed->view(), options));
     }
   }
   for (uint32_t i = 1; i < kLevels; i++) {
     const Level& level = state.version->level(i);
-    if (!level.tree.empty()) {
-      options.first_read_bytes = FirstReadBytes(level.tree.totals().total_bytes, store_bytes);
-      sources.push_back(NewTreeIterator(tables, level.tree, options));
-    }
-    for (const StampedTable& placed : level.log) {
-      add_table(*placed.table);
+    add_run(level.tree, false);
+    for (const SortedTables& run : level.log_index.runs()) {
+      add_run(run, true);
     }
   }
   return NewMergingIterator(std::move(sources));

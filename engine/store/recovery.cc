@@ -13,6 +13,10 @@ namespace varve {
 
 namespace {
 
+// Of memory for the map of hot keys: a quarter of a memtable, and not less than tells keys apart.
+constexpr uint64_t kHotMapBytesMin = 320 * kKiB;
+constexpr uint64_t kHotMapShare = 4;
+
 // Of a replayed record, as memtables.cc reckons for new ones.
 uint64_t TableBytesOf(const WalGroup& group) {
   return group.header.payload_bytes + group.header.payload_bytes / 32 +
@@ -64,6 +68,9 @@ Task<Status> StoreImpl::OpenParts() {
     co_return versions.error();
   }
   versions_ = std::move(*versions);
+  if (shape_.techniques.sst_log && !options_.read_only) {
+    MakeHotMap();
+  }
   const std::shared_ptr<const Version> version = versions_->current();
 
   Result<Recovered> recovered = co_await ReplayLog(*version);
@@ -229,6 +236,18 @@ Task<Status> StoreImpl::BeginEpoch(Recovered& recovered) {
   co_return OkStatus();
 }
 
+void StoreImpl::MakeHotMap() {
+  HotMapOptions options;
+  options.bytes_max =
+      std::clamp<uint64_t>(shape_.memtable_bytes / kHotMapShare, kHotMapBytesMin, options.bytes_max);
+  hot_map_ = HotMap::Decode(versions_->TakeHotMap(), options);
+  if (hot_map_ == nullptr) {
+    hot_map_ = std::make_unique<HotMap>(options);
+  }
+  hot_keys_ = std::make_unique<HotKeys>(*hot_map_);
+  shape_.hotness = hot_map_.get();
+}
+
 JobEnvironment StoreImpl::MakeJobEnvironment() {
   return {.table = *tables_,
           .allocator = *allocator_,
@@ -236,7 +255,8 @@ JobEnvironment StoreImpl::MakeJobEnvironment() {
           .new_table_id = [versions = versions_.get()] { return versions->NewTableId(); },
           .has_one_generation = [versions =
                                      versions_.get()](TableId id) { return versions->HasOneGeneration(id); },
-          .carries_cached = shape_.techniques.block_merge};
+          .carries_cached = shape_.techniques.block_merge,
+          .observer = hot_keys_.get()};
 }
 
 }  // namespace varve

@@ -26,6 +26,21 @@ constexpr uint64_t kRecordsForAGet = 4;
 constexpr uint64_t kReadersWaitNanos = 5'000'000'000;
 constexpr uint64_t kReadersPollNanos = 5'000'000;
 
+CompactionKind KindOf(const CompactionPlan& plan) {
+  switch (plan.kind) {
+    case MergeKind::kTrivialMove:
+      return CompactionKind::kTrivialMove;
+    case MergeKind::kPseudoCompaction:
+      return CompactionKind::kPseudoCompaction;
+    case MergeKind::kTableMerge:
+    case MergeKind::kBlockMerge:
+    case MergeKind::kAppendMerge:
+      break;
+  }
+  return plan.inputs.front().place.part == Part::kLog ? CompactionKind::kAggregatedCompaction
+                                                      : CompactionKind::kMerge;
+}
+
 // The number that a Result's error or a Status tells apart from success.
 bool LacksSpace(const Status& status) {
   return status.Is(ErrorCode::kNoSpace);
@@ -150,16 +165,15 @@ Task<Status> Scheduler::InstallOutput(JobOutput output) {
 }
 
 Task<void> Scheduler::RunCompactionJob(CompactionPlan plan) {
-  const bool trivial = plan.kind == MergeKind::kTrivialMove;
   // A merge of a table with itself gives space only where it drops something.
   const bool within_level = !plan.inputs.empty() && plan.inputs.front().place.level == plan.output_level;
   const bool wasteful = within_level && IsWasteful(plan.inputs.front().table->view());
   const uint64_t begin = home_.clock().MonotonicNanos();
   uint64_t dropped = 0;
   const Status status = co_await Compact(plan, dropped);
-  StoreStatistics::OfKind& counters =
-      environment_.statistics.of(trivial ? CompactionKind::kTrivialMove : CompactionKind::kMerge);
+  StoreStatistics::OfKind& counters = environment_.statistics.of(KindOf(plan));
   counters.jobs++;
+  counters.tables += plan.inputs.size() + plan.children.size();
   counters.nanos += home_.clock().MonotonicNanos() - begin;
   if (!status.ok()) {
     counters.failed++;
@@ -191,9 +205,9 @@ Task<void> Scheduler::RunCompactionJob(CompactionPlan plan) {
 }
 
 Task<Status> Scheduler::Compact(const CompactionPlan& plan, uint64_t& dropped) {
-  if (plan.kind == MergeKind::kTrivialMove) {
+  if (MovesTables(plan.kind)) {
     JobOutput moved;
-    moved.edit = TrivialMoveEdit(plan);
+    moved.edit = MoveEdit(plan);
     co_return co_await InstallOutput(std::move(moved));
   }
   const std::shared_ptr<const Version> base = environment_.versions.current();
@@ -210,7 +224,7 @@ Task<Status> Scheduler::Compact(const CompactionPlan& plan, uint64_t& dropped) {
     co_return output.error();
   }
   dropped = output->statistics.entries_in - output->statistics.entries_out;
-  StoreStatistics::OfKind& counters = environment_.statistics.of(CompactionKind::kMerge);
+  StoreStatistics::OfKind& counters = environment_.statistics.of(KindOf(plan));
   counters.read_bytes += output->statistics.read_bytes;
   counters.written_bytes += output->statistics.written_bytes;
   for (size_t i = 0; i < kChildMerges; i++) {

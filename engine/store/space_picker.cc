@@ -121,6 +121,13 @@ std::optional<CompactionPlan> PickForSpace(const Version& version, const TreeCon
         return plan;
       }
     }
+    for (const StampedTable& placed : version.level(level).log) {
+      std::optional<CompactionPlan> plan =
+          PlanLogCompaction(version, config, state, level, placed->range(), PlanReason::kSpace);
+      if (plan && SpaceNeededBy(*plan, shape) <= bytes_max) {
+        return plan;
+      }
+    }
   }
   if (last == 0 || !last_level_too) {
     return std::nullopt;

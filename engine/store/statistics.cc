@@ -79,6 +79,10 @@ std::string_view KindName(CompactionKind kind) {
       return "merge";
     case CompactionKind::kTrivialMove:
       return "trivial_move";
+    case CompactionKind::kPseudoCompaction:
+      return "pseudo_compaction";
+    case CompactionKind::kAggregatedCompaction:
+      return "aggregated_compaction";
   }
   return "unknown";
 }
@@ -152,6 +156,10 @@ void WriteLevels(JsonWriter& json, const Version& version, const TreeConfig& con
     json.Number("entries", totals.entries);
     json.Number("tombstones", totals.tombstones);
     json.Real("score", LevelScore(version, config, level));
+    json.Number("log_tables", level == 0 ? 0 : version.level(level).log.size());
+    json.Number("log_bytes", level == 0 ? 0 : version.level(level).log_totals.valid_bytes);
+    json.Number("log_capacity_bytes", LogCapacityBytes(version, LogConfigOf(config), level));
+    json.Number("log_depth", level == 0 ? 0 : version.level(level).log_index.depth());
     json.Number("read_bytes", statistics.by_level[level].read_bytes);
     json.Number("written_bytes", statistics.by_level[level].written_bytes);
     json.Real("filter_expected_rate", ExpectedFilterRate(version, level));
@@ -215,6 +223,7 @@ void WriteCompactions(JsonWriter& json, const StoreStatistics& statistics) {
     json.Begin(KindName(static_cast<CompactionKind>(i)));
     json.Number("jobs", of.jobs);
     json.Number("failed", of.failed);
+    json.Number("tables", of.tables);
     json.Number("read_bytes", of.read_bytes);
     json.Number("written_bytes", of.written_bytes);
     json.Number("nanos", of.nanos);
@@ -225,6 +234,24 @@ void WriteCompactions(JsonWriter& json, const StoreStatistics& statistics) {
   for (size_t i = 0; i < kChildMerges; i++) {
     json.Number(ChildMergeName(static_cast<ChildMerge>(i)), statistics.children_by[i]);
   }
+  json.End();
+}
+
+void WriteHotMap(JsonWriter& json, const HotMap& map) {
+  const HotMap::Statistics statistics = map.statistics();
+  json.Begin("hot_map");
+  json.Number("bytes", map.bytes());
+  json.BeginList("layers");
+  for (const HotMap::LayerStatistics& layer : statistics.layers) {
+    json.Begin();
+    json.Number("keys", layer.keys);
+    json.Number("capacity", layer.capacity);
+    json.End();
+  }
+  json.EndList();
+  json.Number("layers_grown", statistics.grown);
+  json.Number("layers_full", statistics.full);
+  json.Number("layers_alike", statistics.alike);
   json.End();
 }
 
@@ -303,6 +330,9 @@ std::string StoreImpl::StatisticsJson() const {
     WriteLog(json, wal_->statistics());
     json.Number("running_jobs", scheduler_->running_jobs());
     json.Number("compaction_debt_bytes", CompactionDebtBytes(*version, shape_.tree));
+  }
+  if (hot_map_ != nullptr) {
+    WriteHotMap(json, *hot_map_);
   }
   json.Number("snapshots_held", snapshots_.count());
   json.End();

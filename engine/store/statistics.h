@@ -46,8 +46,14 @@ class HotCounters {
   std::array<Line, kThreadShards> lines_;
 };
 
-enum class CompactionKind : uint8_t { kFlush, kMerge, kTrivialMove };
-inline constexpr size_t kCompactionKinds = 3;
+enum class CompactionKind : uint8_t {
+  kFlush,
+  kMerge,
+  kTrivialMove,
+  kPseudoCompaction,
+  kAggregatedCompaction
+};
+inline constexpr size_t kCompactionKinds = 5;
 
 struct StoreStatistics {
   // One operation in this many is timed where reading the clock twice would be a good part of its cost.
@@ -64,7 +70,8 @@ struct StoreStatistics {
   std::atomic<uint64_t> refused_no_space{0};
 
   struct OfKind {
-    std::atomic<uint64_t> jobs{0}, failed{0}, read_bytes{0}, written_bytes{0}, nanos{0};
+    // Tables: those that jobs took, children among them.
+    std::atomic<uint64_t> jobs{0}, failed{0}, tables{0}, read_bytes{0}, written_bytes{0}, nanos{0};
   };
   std::array<OfKind, kCompactionKinds> by_kind;
   OfKind& of(CompactionKind kind) { return by_kind[static_cast<size_t>(kind)]; }

@@ -137,6 +137,8 @@ struct StoreOptions {
   uint64_t table_bytes = 64 * kMiB;
   uint32_t level_ratio = 10;
   uint64_t level1_bytes = 256 * kMiB;
+  // With techniques.sst_log: what SST-Logs may hold, of the bytes in Trees (L2SM, section III-B).
+  double sst_log_share = 0.1;
   // Tables of level 0 that are merged; 0: as many as make up level 1, within bounds.
   uint32_t level0_tables_trigger = 0;
   Techniques techniques;

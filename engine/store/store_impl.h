@@ -14,6 +14,7 @@
 #include "engine/space/extent_allocator.h"
 #include "engine/space/superblock_store.h"
 #include "engine/store/health.h"
+#include "engine/store/hot_keys.h"
 #include "engine/store/log_segments.h"
 #include "engine/store/memtables.h"
 #include "engine/store/read_path.h"
@@ -79,6 +80,8 @@ class StoreImpl final : public Store, private InstallObserver, private TableObse
   Task<Result<Recovered>> ReplayLog(const Version& version);
   Status ReplayGroup(const WalGroup& group, SequenceNumber tables_sequence, Recovered& recovered);
   Task<Status> BeginEpoch(Recovered& recovered);
+  // What the last close saved of it, or an empty one.
+  void MakeHotMap();
   JobEnvironment MakeJobEnvironment();
 
   // write_path.cc
@@ -110,6 +113,9 @@ class StoreImpl final : public Store, private InstallObserver, private TableObse
   std::unique_ptr<ExtentAllocator> allocator_;
   std::optional<TableEnvironment> tables_;
   std::unique_ptr<VersionSet> versions_;
+  // Only with the SST-Log, and where the store takes writes.
+  std::unique_ptr<HotMap> hot_map_;
+  std::unique_ptr<HotKeys> hot_keys_;
   std::unique_ptr<Memtables> memtables_;
   // The rest only where the store takes writes.
   std::unique_ptr<LogSegments> log_segments_;

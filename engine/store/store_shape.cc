@@ -63,6 +63,7 @@ SegmentOptions StoreShape::OptionsOf(uint32_t level) const {
   SegmentOptions options;
   options.block_bytes = block_bytes;
   options.bits_per_key = kBitsPerKey;
+  options.hotness = hotness;
   if (MergesBlocksOf(level)) {
     // For as many keys as the table may grow by, where that costs little memory.
     options.filter_reserve = growth_max - 1;
@@ -117,6 +118,7 @@ StoreShape ShapeOf(const Layout& layout, const StoreOptions& options, uint32_t b
   // smaller. What a close or a wish for space writes out is smaller by far.
   shape.tree.level0_full_table_bytes = shape.memtable_bytes / 2;
   shape.tree.grandparent_tables_max = kGrandparentTablesMax;
+  shape.tree.log_share = shape.techniques.sst_log ? options.sst_log_share : 0;
   // Deletes get as much again as the merges that they wait for. The log has taken its segments before users
   // write (log_segments.h).
   const uint64_t for_merges = LargestMergeBytes(shape) + kManifestRollBytes;

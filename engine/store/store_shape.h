@@ -34,6 +34,8 @@ struct StoreShape final : public TableShape {
   Techniques techniques;
   // How far a table that is mended or appended to may grow, in table_bytes.
   double growth_max = 1;
+  // What writers of tables ask how hot their keys are. It outlives them; nullptr: nobody knows.
+  const KeyHotness* hotness = nullptr;
 
   SegmentOptions OptionsOf(uint32_t level) const override;
   MergeLimits LimitsOf(uint32_t level, double share_of_store) const override;

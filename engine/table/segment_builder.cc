@@ -122,6 +122,7 @@ void SegmentBuilder::Keep(IndexEntry entry) {
     AppendLastKeyOf(last_key_, entry.largest);
   }
   descriptor_.entries += entry.entries;
+  kept_entries_ += entry.entries;
   ++descriptor_.data_blocks;
   if (entry.is_span) {
     span_blocks_.push_back(entry.block);
@@ -192,12 +193,17 @@ double SegmentBuilder::FilterReserve() const {
   return std::clamp(allowed / without - 1, 0.0, options_.filter_reserve);
 }
 
+uint64_t SegmentBuilder::AddedHotness() const {
+  return options_.hotness == nullptr ? 0 : options_.hotness->SumOf(filter_.hashes());
+}
+
 SegmentDescriptor SegmentBuilder::Finish() {
   Check(descriptor_.entries > 0, "a segment without entries");
   if (!block_.empty()) {
     FinishBlock();
   }
   descriptor_.live_bytes = descriptor_.data_bytes;
+  descriptor_.hotness = std::min(AddedHotness(), KeyHotness::MostOf(descriptor_.entries));
   FilterBuilder::Image filter = filter_.Build(FilterBitsPerKey(), FilterReserve());
   descriptor_.filter = filter.descriptor;
   std::vector<BlockHandle> pages;
@@ -219,6 +225,11 @@ SegmentDescriptor SegmentBuilder::FinishMended(MendedFilter filter, uint64_t kep
   CountSpanBlocks();
   descriptor_.live_bytes = std::min(kept_live_bytes + new_data_bytes_, descriptor_.data_bytes);
   descriptor_.tombstones += kept_tombstones;
+  const double kept_hotness = static_cast<double>(before_->hotness) * static_cast<double>(kept_entries_) /
+                              static_cast<double>(std::max<uint64_t>(before_->entries, 1));
+  const uint64_t most = KeyHotness::MostOf(descriptor_.entries);
+  descriptor_.hotness = static_cast<uint64_t>(std::min(kept_hotness, static_cast<double>(most)));
+  descriptor_.hotness = std::min(descriptor_.hotness + AddedHotness(), most);
   descriptor_.filter = before_->filter;
   descriptor_.filter.insertions += filter.insertions;
   for (auto& [page, bytes] : filter.changed) {

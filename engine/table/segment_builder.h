@@ -13,6 +13,7 @@
 #include "engine/table/filter.h"
 #include "engine/table/filter_mender.h"
 #include "engine/table/index_builder.h"
+#include "engine/table/key_hotness.h"
 #include "engine/table/table_environment.h"
 #include "engine/table/table_view.h"
 #include "engine/table/table_writer.h"
@@ -31,6 +32,8 @@ struct SegmentOptions {
   // Of the table's other segments. A get asks the filters of all: one that adds few entries is to add few
   // false positives, and gets up to kMoreBitsPerKeyMax more a key for it.
   uint64_t entries_beside = 0;
+  // Says how hot the keys are that go into the filter. nullptr: not at all.
+  const KeyHotness* hotness = nullptr;
 };
 
 inline constexpr double kMoreBitsPerKeyMax = 8;
@@ -66,7 +69,8 @@ class SegmentBuilder {
   const std::vector<uint64_t>& hashes() const { return filter_.hashes(); }
   // As Finish, with the old filter: its changed pages are written, the others stay. `kept_tombstones` are in
   // the blocks that were kept: the index does not count them. Of what is kept
-  // `kept_live_bytes` count: of a block with spans, not all does.
+  // `kept_live_bytes` count: of a block with spans, not all does. Kept entries are as hot as the segment's
+  // were on average.
   SegmentDescriptor FinishMended(MendedFilter filter, uint64_t kept_tombstones, uint64_t kept_live_bytes);
 
  private:
@@ -76,6 +80,7 @@ class SegmentBuilder {
   void CountSpanBlocks();
   double FilterBitsPerKey() const;
   double FilterReserve() const;
+  uint64_t AddedHotness() const;
   // A filter page or a footer: it enters the cache with the data blocks that nobody finds without it.
   BlockHandle WriteGuide(std::string& block, BlockKind kind);
   SegmentDescriptor WriteIndexAndFooter(const FilterGeometry& geometry,
@@ -107,8 +112,9 @@ class SegmentBuilder {
   uint64_t new_data_bytes_ = 0;
   // Table offsets of blocks of which spans were kept.
   std::vector<BlockHandle> span_blocks_;
-  // Of the segment that is mended.
+  // Of the segment that is mended, and how many of its entries were kept.
   std::optional<SegmentDescriptor> before_;
+  uint64_t kept_entries_ = 0;
 };
 
 }  // namespace varve

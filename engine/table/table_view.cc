@@ -45,6 +45,14 @@ uint64_t TableView::meta_bytes() const {
   return sum;
 }
 
+uint64_t TableView::hotness() const {
+  uint64_t sum = 0;
+  for (const SegmentDescriptor& segment : segments) {
+    sum += segment.hotness;
+  }
+  return sum;
+}
+
 uint64_t TableView::allocated_bytes() const {
   uint64_t sum = 0;
   for (const TableExtent& part : extents) {

@@ -73,6 +73,9 @@ struct SegmentDescriptor {
   FilterDescriptor filter;
   // Reserved. A reader of this version answers kUnsupported where one is set.
   std::optional<BlockHandle> range_tombstones;
+  // Of its keys, summed up when they were written (key_hotness.h). Not among the view's bytes: the manifest
+  // has a field of its own for it.
+  uint64_t hotness = 0;
 
   std::string_view smallest_user_key() const { return UserKeyOf(smallest); }
   std::string_view largest_user_key() const { return UserKeyOf(largest); }
@@ -101,6 +104,7 @@ struct TableView {
   // The estimate that level scores count (see SegmentDescriptor::live_bytes).
   uint64_t live_bytes() const;
   uint64_t meta_bytes() const;
+  uint64_t hotness() const;
   // Of the bytes in use, those that its extents hold: all, unless it has given units back.
   uint64_t held_bytes() const;
   uint64_t dead_bytes() const { return held_bytes() - data_bytes() - meta_bytes(); }

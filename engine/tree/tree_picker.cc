@@ -78,6 +78,34 @@ std::optional<CompactionPlan> PickLevel0(const Version& version, const TreeConfi
   return Complete(version, config, state.busy, std::move(plan));
 }
 
+// The plan that takes tables of Log_level down.
+std::optional<CompactionPlan> PlanOfLogTables(const Version& version, const TreeConfig& config,
+                                              const TreePickerState& state, uint32_t level,
+                                              const LogTables& tables, PlanReason reason) {
+  CompactionPlan plan;
+  plan.reason = reason;
+  plan.output_level = level + 1;
+  plan.hull = tables.front()->range().Owned();
+  for (const std::shared_ptr<const LiveTable>& table : tables) {
+    plan.inputs.push_back({{level, Part::kLog}, table});
+    ExtendToCover(plan.hull, table->range());
+  }
+  return Complete(version, config, state.busy, std::move(plan));
+}
+
+// Of the first group whose tables, and those below it, are in no job.
+std::optional<CompactionPlan> PlanOfGroups(const Version& version, const TreeConfig& config,
+                                           const TreePickerState& state, uint32_t level,
+                                           const std::vector<LogTables>& groups, PlanReason reason) {
+  for (const LogTables& group : groups) {
+    std::optional<CompactionPlan> plan = PlanOfLogTables(version, config, state, level, group, reason);
+    if (plan.has_value()) {
+      return plan;
+    }
+  }
+  return std::nullopt;
+}
+
 // The plan that takes `table` of Tree_level down, with the part of Log_level that may not stay above it.
 std::optional<CompactionPlan> PlanOfTable(const Version& version, const TreeConfig& config,
                                           const TreePickerState& state, uint32_t level,
@@ -153,7 +181,32 @@ std::optional<CompactionPlan> PickLevel(const Version& version, const TreeConfig
 // Bytes of the level's Tree that running jobs have not yet taken down.
 uint64_t IdleTreeBytes(const Version& version, const TreePickerState& state, uint32_t level) {
   uint64_t bytes = version.tree(level).totals().valid_bytes;
-  return bytes - std::min(bytes, state.leaving_bytes[level]);
+  return bytes - std::min(bytes, state.leaving_tree_bytes[level]);
+}
+
+// What makes room in a full Tree: the tables that wait in the level's Log from now on. nullopt where the Log
+// takes none, since what it holds is on its way, or running jobs are in the way of all.
+std::optional<CompactionPlan> PickPseudoCompaction(const Version& version, const TreeConfig& config,
+                                                   const TreePickerState& state, uint32_t level) {
+  const double score = LogScore(version, LogConfigOf(config), level, state.leaving_log_bytes[level]);
+  const uint64_t bytes = IdleTreeBytes(version, state, level);
+  const auto bytes_left =
+      static_cast<uint64_t>(kTreeShareLeft * static_cast<double>(LevelCapacityBytes(config, level)));
+  if (score >= kLogScoreMax || bytes <= bytes_left) {
+    return std::nullopt;
+  }
+  CompactionPlan plan;
+  plan.kind = MergeKind::kPseudoCompaction;
+  plan.output_level = level;
+  for (std::shared_ptr<const LiveTable>& table :
+       TablesForLog(version, state.busy, level, bytes - bytes_left)) {
+    if (plan.inputs.empty()) {
+      plan.hull = table->range().Owned();
+    }
+    ExtendToCover(plan.hull, table->range());
+    plan.inputs.push_back({{level, Part::kTree}, std::move(table)});
+  }
+  return plan.inputs.empty() ? std::nullopt : std::optional<CompactionPlan>(std::move(plan));
 }
 
 // A merge of level 0 rewrites level 1 whatever it brings: it waits until it brings enough. Small tables count
@@ -182,7 +235,52 @@ double ScoreOf(const Version& version, const TreeConfig& config, uint32_t level,
          (static_cast<double>(LevelCapacityBytes(config, level)) * config.slack);
 }
 
+uint64_t& LeavingBytesOf(TreePickerState& state, Place place) {
+  return (place.part == Part::kLog ? state.leaving_log_bytes : state.leaving_tree_bytes)[place.level];
+}
+
+struct Due {
+  double score = 0;
+  Place place;
+};
+
+// The highest score first.
+std::vector<Due> WhatIsDue(const Version& version, const TreeConfig& config, const TreePickerState& state) {
+  std::vector<Due> due;
+  const auto add = [&](double score, Place place) {
+    if (score >= 1) {
+      due.push_back({score, place});
+    }
+  };
+  add(ScoreOf(version, config, 0, 0), {0, Part::kLevel0});
+  for (uint32_t level = 1; level < kLevels; ++level) {
+    add(ScoreOf(version, config, level, IdleTreeBytes(version, state, level)), {level, Part::kTree});
+    add(LogScore(version, LogConfigOf(config), level, state.leaving_log_bytes[level]), {level, Part::kLog});
+  }
+  std::stable_sort(due.begin(), due.end(), [](const Due& a, const Due& b) { return a.score > b.score; });
+  return due;
+}
+
+std::optional<CompactionPlan> PickOf(const Version& version, const TreeConfig& config,
+                                     const TreePickerState& state, const Due& due) {
+  const auto [level, part] = due.place;
+  if (part == Part::kLevel0) {
+    return PickLevel0(version, config, state, PlanReason::kLevel0Tables);
+  }
+  if (part == Part::kLog) {
+    return PlanOfGroups(version, config, state, level,
+                        GroupsToMerge(version, LogConfigOf(config), state.busy, level), PlanReason::kSize);
+  }
+  return LogCapacityBytes(version, LogConfigOf(config), level) > 0
+             ? PickPseudoCompaction(version, config, state, level)
+             : PickLevel(version, config, state, level);
+}
+
 }  // namespace
+
+LogConfig LogConfigOf(const TreeConfig& config) {
+  return {config.log_share, config.table_bytes};
+}
 
 bool MovesAsItIs(const CompactionPlan& plan) {
   uint64_t grandparent_bytes = 0;
@@ -199,18 +297,14 @@ void TreePickerState::Started(const CompactionPlan& plan) {
     cursors[first.place.level] = first.table->largest_key();
   }
   for (const PlanInput& input : plan.inputs) {
-    if (input.place.part == Part::kTree) {
-      leaving_bytes[input.place.level] += input.table->valid_bytes();
-    }
+    LeavingBytesOf(*this, input.place) += input.table->valid_bytes();
   }
 }
 
 void TreePickerState::Ended(const CompactionPlan& plan) {
   busy.Remove(plan);
   for (const PlanInput& input : plan.inputs) {
-    if (input.place.part == Part::kTree) {
-      leaving_bytes[input.place.level] -= input.table->valid_bytes();
-    }
+    LeavingBytesOf(*this, input.place) -= input.table->valid_bytes();
   }
 }
 
@@ -233,8 +327,11 @@ uint64_t CompactionDebtBytes(const Version& version, const TreeConfig& config) {
     debt += arriving + version.tree(1).totals().valid_bytes;
   }
   for (uint32_t level = 1; level + 1 < kLevels; ++level) {
-    const uint64_t bytes = version.tree(level).totals().valid_bytes + arriving;
-    const uint64_t capacity = LevelCapacityBytes(config, level);
+    // What a Log may hold waits there, and goes down at the price of a part of it.
+    const uint64_t bytes =
+        version.tree(level).totals().valid_bytes + version.level(level).log_totals.valid_bytes + arriving;
+    const uint64_t capacity =
+        LevelCapacityBytes(config, level) + LogCapacityBytes(version, LogConfigOf(config), level);
     arriving = bytes > capacity ? bytes - capacity : 0;
     if (arriving == 0) {
       continue;
@@ -249,19 +346,8 @@ uint64_t CompactionDebtBytes(const Version& version, const TreeConfig& config) {
 
 std::optional<CompactionPlan> PickTreeCompaction(const Version& version, const TreeConfig& config,
                                                  const TreePickerState& state) {
-  std::vector<std::pair<double, uint32_t>> due;
-  for (uint32_t level = 0; level < kLevels; ++level) {
-    const double score =
-        ScoreOf(version, config, level, level == 0 ? 0 : IdleTreeBytes(version, state, level));
-    if (score >= 1) {
-      due.emplace_back(score, level);
-    }
-  }
-  std::stable_sort(due.begin(), due.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
-  for (const auto& [score, level] : due) {
-    std::optional<CompactionPlan> plan = level == 0
-                                             ? PickLevel0(version, config, state, PlanReason::kLevel0Tables)
-                                             : PickLevel(version, config, state, level);
+  for (const Due& due : WhatIsDue(version, config, state)) {
+    std::optional<CompactionPlan> plan = PickOf(version, config, state, due);
     if (plan.has_value()) {
       return plan;
     }
@@ -298,7 +384,22 @@ std::optional<CompactionPlan> PickForReaders(const Version& version, const TreeC
       others_wait = true;
     }
   }
+  for (uint32_t level = 1; level + 1 < kLevels; ++level) {
+    const std::vector<LogTables> groups = GroupsPaidFor(version, state.busy, level);
+    std::optional<CompactionPlan> plan =
+        PlanOfGroups(version, config, state, level, groups, PlanReason::kReads);
+    if (plan.has_value()) {
+      return plan;
+    }
+    others_wait = others_wait || !groups.empty();
+  }
   return std::nullopt;
+}
+
+std::optional<CompactionPlan> PlanLogCompaction(const Version& version, const TreeConfig& config,
+                                                const TreePickerState& state, uint32_t level,
+                                                const KeyRangeView& range, PlanReason reason) {
+  return PlanOfGroups(version, config, state, level, GroupsIn(version, state.busy, level, range), reason);
 }
 
 std::optional<CompactionPlan> PlanRangeCompaction(const Version& version, const TreeConfig& config,
@@ -315,7 +416,7 @@ std::optional<CompactionPlan> PlanRangeCompaction(const Version& version, const 
         return plan;
       }
     }
-    return std::nullopt;
+    return PlanLogCompaction(version, config, state, from, range, PlanReason::kRequested);
   }
   const bool meets = std::any_of(version.level0().begin(), version.level0().end(),
                                  [&](const StampedTable& table) { return table->range().Overlaps(range); });

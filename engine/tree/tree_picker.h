@@ -6,8 +6,9 @@
 // of at least 1 goes first; where running jobs are in its way, the next.
 // - Level 0: the transitive closure under overlap of its oldest table goes down, as one merge.
 // - Level i: the table that overlaps the least of the level below for its size (RocksDB's
-// kMinOverlappingRatio), together
-//   with what of Log_i overlaps it; the first after the level's cursor among equals.
+//   kMinOverlappingRatio), together with what of Log_i overlaps it; the first after the level's cursor among
+//   equals. Where the level has a Log, tables go there instead (engine/sst_log/log_picker.h).
+// - Log_i, with a score of its own: the group of its tables that goes down at the least cost.
 #pragma once
 
 #include <array>
@@ -15,6 +16,7 @@
 #include <optional>
 #include <string>
 
+#include "engine/sst_log/log_picker.h"
 #include "engine/version/busy_set.h"
 #include "engine/version/compaction_plan.h"
 #include "engine/version/version.h"
@@ -33,19 +35,25 @@ struct TreeConfig {
   double slack = 1.0;
   // Outputs of a merge into level i overlap at most this many tables' worth of level i+1.
   uint32_t grandparent_tables_max = 25;
+  // What SST-Logs may hold, of the bytes in Trees; 0: there are none.
+  double log_share = 0;
 };
 
 struct TreePickerState {
   BusySet busy;
   // Per level, the largest key that was compacted last: among equals, what comes after it goes first.
   std::array<std::string, kLevels> cursors;
-  // Per level, what running jobs are about to take out of its Tree: it does not count for the score.
-  std::array<uint64_t, kLevels> leaving_bytes{};
+  // Per level, what running jobs are about to take out of its Tree, and its Log: it does not count for the
+  // scores.
+  std::array<uint64_t, kLevels> leaving_tree_bytes{};
+  std::array<uint64_t, kLevels> leaving_log_bytes{};
 
   // When a plan starts and when it ends, whether its edit was installed or not.
   void Started(const CompactionPlan& plan);
   void Ended(const CompactionPlan& plan);
 };
+
+LogConfig LogConfigOf(const TreeConfig& config);
 
 uint64_t LevelCapacityBytes(const TreeConfig& config, uint32_t level);
 // At least 1 when a compaction is due.
@@ -66,10 +74,16 @@ CompactionPlan PlanOfItself(const TreeConfig& config, uint32_t level,
                             const std::shared_ptr<const LiveTable>& table, PlanReason reason);
 
 // Level 0, once readers have paid for its tables what taking them down writes; else the first table, from the
-// top down, whose readers have paid for its segments (LiveTable::ReadersHavePaid) and that is in no job. Sets
-// `others_wait` where it has passed over one that is.
+// top down, whose readers have paid for its segments (LiveTable::ReadersHavePaid) and that is in no job; else
+// such a group of a Log. Sets `others_wait` where it has passed over one that is.
 std::optional<CompactionPlan> PickForReaders(const Version& version, const TreeConfig& config,
                                              const TreePickerState& state, bool& others_wait);
+
+// The smallest step that takes down what Log_level holds in `range`; nullopt where it holds nothing there, or
+// running jobs are in the way.
+std::optional<CompactionPlan> PlanLogCompaction(const Version& version, const TreeConfig& config,
+                                                const TreePickerState& state, uint32_t level,
+                                                const KeyRangeView& range, PlanReason reason);
 
 // The next step of taking what level `from` holds in `range` down by one level, whatever the scores say: for
 // a requested compaction, which asks again until the answer is nullopt (nothing is left, or running jobs are

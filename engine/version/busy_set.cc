@@ -14,7 +14,9 @@ void BusySet::Add(const CompactionPlan& plan) {
   for (const std::shared_ptr<const LiveTable>& child : plan.children) {
     tables_.insert(child->id());
   }
-  hulls_[plan.output_level].push_back(plan.hull);
+  if (plan.kind != MergeKind::kPseudoCompaction) {
+    hulls_[plan.output_level].push_back(plan.hull);
+  }
 }
 
 void BusySet::Remove(const CompactionPlan& plan) {
@@ -23,6 +25,9 @@ void BusySet::Remove(const CompactionPlan& plan) {
   }
   for (const std::shared_ptr<const LiveTable>& child : plan.children) {
     tables_.erase(child->id());
+  }
+  if (plan.kind == MergeKind::kPseudoCompaction) {
+    return;
   }
   std::vector<KeyRange>& hulls = hulls_[plan.output_level];
   const auto hull = std::find(hulls.begin(), hulls.end(), plan.hull);
@@ -37,7 +42,8 @@ bool BusySet::Meets(uint32_t level, const KeyRangeView& range) const {
 
 bool BusySet::CanRun(const CompactionPlan& plan) const {
   const auto holds = [&](const std::shared_ptr<const LiveTable>& table) { return Holds(table->id()); };
-  return !Meets(plan.output_level, plan.hull) &&
+  const bool into_tree = plan.kind != MergeKind::kPseudoCompaction;
+  return !(into_tree && Meets(plan.output_level, plan.hull)) &&
          std::none_of(plan.inputs.begin(), plan.inputs.end(),
                       [&](const PlanInput& input) { return holds(input.table); }) &&
          std::none_of(plan.children.begin(), plan.children.end(), holds);

@@ -1,6 +1,6 @@
 // BusySet: what running jobs hold. A table is in one job at most, and jobs that put tables into the same
-// level have disjoint hulls: then their edits commute, and each can be installed on whatever version is
-// newest.
+// level's Tree have disjoint hulls: then their edits commute, and each can be installed on whatever version
+// is newest. A pseudo compaction needs no hull: what it moves into a Log is newer than all that lies there.
 #pragma once
 
 #include <array>

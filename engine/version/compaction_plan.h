@@ -19,9 +19,12 @@ enum class MergeKind : uint8_t {
   // Ways to merge into a child without rewriting it, and to move without merging.
   kBlockMerge,
   kAppendMerge,
-  kPseudoCompaction,
+  kPseudoCompaction,  // tables of a Tree go into the Log of their level: an edit and nothing else
 };
 std::string_view MergeKindName(MergeKind kind);
+inline bool MovesTables(MergeKind kind) {
+  return kind == MergeKind::kTrivialMove || kind == MergeKind::kPseudoCompaction;
+}
 
 enum class PlanReason : uint8_t {
   kLevel0Tables,  // level 0 has too many tables

@@ -48,12 +48,18 @@ class EditChecker {
       CheckGeneration(added.view);
       if (added.place.part == Part::kTree) {
         CheckIntoTree(added.place.level, added.view.id);
+      } else if (added.place.part == Part::kLog) {
+        CheckIntoLog(added.place.level, added.view);
       } else if (added.place.part == Part::kLevel0) {
         Require(edit_.removed_tables.empty(),
                 fmt::format("table {} comes into level 0 in place of others", added.view.id.value));
       }
     }
-    CheckLeavingLevel0();
+    CheckLeaving(before_.level0(), "level 0");
+    for (uint32_t level = 1; level < kLevels; ++level) {
+      CheckLeaving(before_.level(level).log, fmt::format("the log of level {}", level));
+    }
+    CheckLeavingTrees();
     if (!edit_.removed_tables.empty() && outputs_.range) {
       CheckContents();
     }
@@ -89,10 +95,23 @@ class EditChecker {
       Require(
           place.level == level || place.level + 1 == level,
           fmt::format("table {} goes from level {} into level {}", input->id().value, place.level, level));
+      Require(
+          place.part != Part::kLog || place.level != level,
+          fmt::format("table {} goes from the log of level {} back into its tree", input->id().value, level));
       if (place.level + 1 == level) {
         CheckChildren(level, *input);
       }
     }
+  }
+
+  void CheckIntoLog(uint32_t level, const TableView& view) {
+    Require(std::any_of(inputs_.begin(), inputs_.end(),
+                        [&](const auto& input) {
+                          return input.first == Place{level, Part::kTree} && input.second->id() == view.id &&
+                                 input.second->generation() == view.generation;
+                        }),
+            fmt::format("table {} comes into the log of level {}, and not from its tree as it is",
+                        view.id.value, level));
   }
 
   // A table that stays under its name is moved as it is, or it gets its next generation: the segments before
@@ -124,8 +143,7 @@ class EditChecker {
   }
 
   // Older records that stay above would be found first.
-  void CheckLeavingLevel0() {
-    const std::vector<StampedTable>& tables = before_.level0();
+  void CheckLeaving(const std::vector<StampedTable>& tables, const std::string& where) {
     for (size_t newer = 0; newer < tables.size(); ++newer) {
       if (!input_ids_.contains(tables[newer]->id().value)) {
         continue;
@@ -133,10 +151,36 @@ class EditChecker {
       for (size_t older = 0; older < newer; ++older) {
         Require(input_ids_.contains(tables[older]->id().value) ||
                     !tables[older]->range().Overlaps(tables[newer]->range()),
-                fmt::format("table {} leaves level 0 before the older table {}, which it overlaps",
-                            tables[newer]->id().value, tables[older]->id().value));
+                fmt::format("table {} leaves {} before the older table {}, which it overlaps",
+                            tables[newer]->id().value, where, tables[older]->id().value));
       }
     }
+  }
+
+  // The same of a Tree, which is newer than the whole Log beside it.
+  void CheckLeavingTrees() {
+    for (const auto& [place, input] : inputs_) {
+      if (place.part != Part::kTree || !ReachesTreeBelow(place.level)) {
+        continue;
+      }
+      for (const StampedTable& older : before_.level(place.level).log) {
+        Require(
+            input_ids_.contains(older->id().value) || !older->range().Overlaps(input->range()),
+            fmt::format("table {} leaves the tree of level {}, whose log keeps table {}, which it overlaps",
+                        input->id().value, place.level, older->id().value));
+      }
+    }
+  }
+
+  // A merge of which nothing is left shows by the children that it took.
+  bool ReachesTreeBelow(uint32_t level) const {
+    const auto is_below = [level](const Place& place) {
+      return place.part == Part::kTree && place.level > level;
+    };
+    return std::any_of(edit_.added_tables.begin(), edit_.added_tables.end(),
+                       [&](const auto& added) { return is_below(added.place); }) ||
+           std::any_of(inputs_.begin(), inputs_.end(),
+                       [&](const auto& input) { return is_below(input.first); });
   }
 
   void CheckContents() {

@@ -54,6 +54,7 @@ LiveTable::LiveTable(TableView view, std::shared_ptr<LiveTables> registry, std::
       total_bytes_(view_.allocated_bytes()),
       entries_(view_.entries()),
       tombstones_(view_.tombstones()),
+      hotness_(view_.hotness()),
       registry_(std::move(registry)),
       paid_bytes_(std::move(paid)) {
 }
@@ -64,8 +65,8 @@ LiveTable::~LiveTable() {
   }
 }
 
-void LiveTable::CountExtraWork(uint64_t bytes_a_run, bool in_level0) const {
-  const uint64_t runs = view_.segments.size() - 1 + (in_level0 ? 1 : 0);
+void LiveTable::CountExtraWork(uint64_t bytes_a_run, bool beside_tree) const {
+  const uint64_t runs = view_.segments.size() - 1 + (beside_tree ? 1 : 0);
   if (runs == 0) {
     return;
   }

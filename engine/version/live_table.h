@@ -59,13 +59,15 @@ class LiveTable {
   uint64_t total_bytes() const { return total_bytes_; }
   uint64_t entries() const { return entries_; }
   uint64_t tombstones() const { return tombstones_; }
+  uint64_t hotness() const { return hotness_; }
   // What lookups have learnt of the view's filters.
   FilterDirectories& filters() const { return filters_; }
 
-  // Readers say what they do with the table. Each segment beyond the first costs them something, and so does
-  // each table of level 0, in bytes that might have been merged instead. Any thread.
-  void CountGet(bool in_level0 = false) const { CountExtraWork(kGetBytes, in_level0); }
-  void CountSeek(bool in_level0 = false) const { CountExtraWork(kSeekBytes, in_level0); }
+  // Readers say what they do with the table. Each segment beyond the first costs them something, in bytes
+  // that might have been merged instead. So does a table `beside_tree`: of level 0 or of a Log, each of which
+  // is one run more to read. Any thread.
+  void CountGet(bool beside_tree = false) const { CountExtraWork(kGetBytes, beside_tree); }
+  void CountSeek(bool beside_tree = false) const { CountExtraWork(kSeekBytes, beside_tree); }
   uint64_t paid_bytes() const { return paid_bytes_->load(std::memory_order_relaxed); }
   // At least half of it: such a table is to get no more segments than it has.
   bool read_much() const { return view_.segments.size() > 1 && 2 * paid_bytes() >= valid_bytes(); }
@@ -78,7 +80,7 @@ class LiveTable {
   static constexpr uint64_t kGetBytes = 128;
   static constexpr uint64_t kSeekBytes = 16 * kKiB;
 
-  void CountExtraWork(uint64_t bytes_a_run, bool in_level0) const;
+  void CountExtraWork(uint64_t bytes_a_run, bool beside_tree) const;
 
   TableView view_;
   mutable FilterDirectories filters_;
@@ -86,10 +88,19 @@ class LiveTable {
   uint64_t total_bytes_ = 0;
   uint64_t entries_ = 0;
   uint64_t tombstones_ = 0;
+  uint64_t hotness_ = 0;
   std::shared_ptr<LiveTables> registry_;
   // What readers have paid so far for want of a merge. Its price is valid_bytes_, to be written as one
   // segment.
   std::shared_ptr<PaidBytes> paid_bytes_;
+};
+
+// A table in a part that is ordered by time of install.
+struct StampedTable {
+  InstallStamp stamp;
+  std::shared_ptr<const LiveTable> table;
+
+  const LiveTable* operator->() const { return table.get(); }
 };
 
 // Threads: all calls from any thread; a mutex is held for a map operation.

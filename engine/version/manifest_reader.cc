@@ -123,12 +123,14 @@ class Replay {
                    fmt::format("record {} of the manifest: {}", record.number, next.error().message()));
     }
     version_ = std::move(next).value();
+    hot_map_ = std::move(edit->hot_map);
     return {};
   }
 
   Version& version() { return version_; }
   uint64_t edits() const { return edits_; }
   std::optional<std::string>& last_edit() { return last_edit_; }
+  std::string& hot_map() { return hot_map_; }
 
  private:
   LiveTables& tables_;
@@ -136,6 +138,7 @@ class Replay {
   Version version_;
   uint64_t edits_ = 0;
   std::optional<std::string> last_edit_;
+  std::string hot_map_;
 };
 
 // The snapshot was durable before the superblock named it: it must all be there, byte for byte.
@@ -197,6 +200,7 @@ Task<Result<ManifestContent>> ReadManifest(BlockDevice& device, const Superblock
   content.clean_end = assembler.clean_end();
   content.edits = replay.edits();
   content.last_edit = std::move(replay.last_edit());
+  content.hot_map = std::move(replay.hot_map());
   co_return content;
 }
 

@@ -76,6 +76,8 @@ struct ManifestContent {
   // The payload of the last record, unless that is of the snapshot: it alone may not be durable, since each
   // record is durable before the next is written (ManifestWriter::WriteLastAgain).
   std::optional<std::string> last_edit;
+  // That of the last record (VersionEdit::hot_map).
+  std::string hot_map;
 };
 
 // Reads the manifest that `superblock` names and applies it. New tables come alive in `tables`; none is

@@ -6,8 +6,13 @@ namespace {
 
 class TreeIterator final : public InternalIterator {
  public:
-  TreeIterator(const TableEnvironment& environment, const SortedTables& tree, TableIteratorOptions options)
-      : environment_(environment), tree_(tree), options_(options), at_(tree.First()) {}
+  TreeIterator(const TableEnvironment& environment, const SortedTables& tree, TableIteratorOptions options,
+               bool beside_tree)
+      : environment_(environment),
+        tree_(tree),
+        options_(options),
+        beside_tree_(beside_tree),
+        at_(tree.First()) {}
 
   Step Seek(std::string_view internal_key) override {
     forward_ = true;
@@ -63,7 +68,7 @@ class TreeIterator final : public InternalIterator {
   bool OpenForSeek() {
     // Merges read whole tables: that is no reader's cost.
     if (at_.Valid() && options_.purpose == IoPurpose::kUserRead) {
-      at_->CountSeek();
+      at_->CountSeek(beside_tree_);
     }
     return Open();
   }
@@ -86,6 +91,7 @@ class TreeIterator final : public InternalIterator {
   const TableEnvironment& environment_;
   const SortedTables& tree_;
   TableIteratorOptions options_;
+  bool beside_tree_;
   SortedTables::Cursor at_;
   std::unique_ptr<InternalIterator> table_;
   bool forward_ = true;
@@ -94,8 +100,9 @@ class TreeIterator final : public InternalIterator {
 }  // namespace
 
 std::unique_ptr<InternalIterator> NewTreeIterator(const TableEnvironment& environment,
-                                                  const SortedTables& tree, TableIteratorOptions options) {
-  return std::make_unique<TreeIterator>(environment, tree, options);
+                                                  const SortedTables& tree, TableIteratorOptions options,
+                                                  bool beside_tree) {
+  return std::make_unique<TreeIterator>(environment, tree, options, beside_tree);
 }
 
 }  // namespace varve

@@ -1,5 +1,5 @@
-// The tables of a disjoint level as one source: a merge compares one key for the level, and one table at a
-// time holds read-ahead, however many there are.
+// Disjoint tables, those of a Tree or a run of a Log, as one source: a merge compares one key for them all,
+// and one table at a time holds read-ahead, however many there are.
 #pragma once
 
 #include <memory>
@@ -10,8 +10,9 @@
 
 namespace varve {
 
-// `environment` and `tree` must outlive it.
+// `environment` and `tree` must outlive it. `beside_tree`: as for LiveTable::CountSeek.
 std::unique_ptr<InternalIterator> NewTreeIterator(const TableEnvironment& environment,
-                                                  const SortedTables& tree, TableIteratorOptions options);
+                                                  const SortedTables& tree, TableIteratorOptions options,
+                                                  bool beside_tree = false);
 
 }  // namespace varve

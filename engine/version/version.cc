@@ -42,8 +42,8 @@ bool Version::AnyBelowTreeOverlaps(uint32_t i, const KeyRangeView& range) const 
     if (below > i && levels_[below]->tree.AnyOverlaps(range)) {
       return true;
     }
-    for (const StampedTable& placed : levels_[below]->log) {
-      if (placed->range().Overlaps(range)) {
+    for (const SortedTables& run : levels_[below]->log_index.runs()) {
+      if (run.AnyOverlaps(range)) {
         return true;
       }
     }

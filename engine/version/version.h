@@ -24,6 +24,7 @@
 #include "engine/base/result.h"
 #include "engine/base/units.h"
 #include "engine/version/live_table.h"
+#include "engine/version/log_index.h"
 #include "engine/version/sorted_tables.h"
 #include "engine/wal/wal_segment.h"
 
@@ -32,14 +33,6 @@ namespace varve {
 // Level 0 and seven below it: with a first level of 256 MiB and ratio 10 the last holds far more than a
 // device.
 inline constexpr uint32_t kLevels = 8;
-
-// A table in a part that is ordered by time of install.
-struct StampedTable {
-  InstallStamp stamp;
-  std::shared_ptr<const LiveTable> table;
-
-  const LiveTable* operator->() const { return table.get(); }
-};
 
 // One element of a compaction buffer: a view that was also merged into the level, or a hole: a range in which
 // no older element of the buffer may be believed.
@@ -61,6 +54,8 @@ struct BufferElement {
 struct Level {
   SortedTables tree;
   std::vector<StampedTable> log;
+  // Of `log`.
+  LogIndex log_index;
   TableTotals log_totals;
   std::vector<BufferElement> buffer;
 };

@@ -8,10 +8,40 @@ namespace varve {
 
 namespace {
 
+// Far deeper than pickers let a Log become; its index takes memory for each table over each key.
+constexpr size_t kLogDepthLimit = 256;
+
 Status RequireFreshStamp(InstallStamp stamp, InstallStamp previous, InstallStamp next) {
   if (stamp <= previous || stamp >= next) {
     return Corruption(fmt::format("an edit installs with stamp {} after {}, while the next is to be {}",
                                   stamp.value, previous.value, next.value));
+  }
+  return {};
+}
+
+// What an index of a Log can be made of, whatever a device says.
+Status CheckLog(uint32_t level, const std::vector<StampedTable>& log) {
+  std::vector<std::string_view> begins;
+  std::vector<std::string_view> ends;
+  for (const StampedTable& placed : log) {
+    if (placed->smallest_key() > placed->largest_key()) {
+      return Corruption(
+          fmt::format("table {} of the log of level {} ends before it begins", placed->id().value, level));
+    }
+    begins.push_back(placed->smallest_key());
+    ends.push_back(placed->largest_key());
+  }
+  std::sort(begins.begin(), begins.end());
+  std::sort(ends.begin(), ends.end());
+  size_t ended = 0;
+  for (size_t begun = 0; begun < begins.size(); ++begun) {
+    while (ends[ended] < begins[begun]) {
+      ++ended;
+    }
+    if (begun + 1 - ended > kLogDepthLimit) {
+      return Corruption(
+          fmt::format("the log of level {} is more than {} tables deep", level, kLogDepthLimit));
+    }
   }
   return {};
 }
@@ -257,11 +287,22 @@ Status VersionBuilder::BuildLevel(uint32_t level) {
 }
 
 Status VersionBuilder::BuildLog(uint32_t level, Level& into) {
-  Result<std::vector<StampedTable>> log = EditStamped({level, Part::kLog}, base_.level(level).log);
+  const Place place{level, Part::kLog};
+  const auto at_place = [&](const auto& table) { return table.place == place; };
+  if (std::none_of(edit_.removed_tables.begin(), edit_.removed_tables.end(), at_place) &&
+      std::none_of(edit_.added_tables.begin(), edit_.added_tables.end(), at_place)) {
+    return {};
+  }
+  Result<std::vector<StampedTable>> log = EditStamped(place, base_.level(level).log);
   if (!log.ok()) {
     return log.error();
   }
   into.log = std::move(log).value();
+  Status sound = CheckLog(level, into.log);
+  if (!sound.ok()) {
+    return sound;
+  }
+  into.log_index = LogIndex(into.log);
   into.log_totals = {};
   for (const StampedTable& placed : into.log) {
     into.log_totals.Add(*placed.table);

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "engine/base/counter_limit.h"
+#include "engine/table/key_hotness.h"
 #include "engine/version/version_builder.h"
 #include "engine/version/version_edit_format.h"
 
@@ -44,6 +45,17 @@ void AppendWalSegment(std::string& to, const WalSegment& segment) {
   AppendVarint(payload, segment.epoch.value);
   AppendVarint(payload, segment.epoch_first_lsn.value);
   AppendField(to, EditTag::kAddedWalSegment, payload);
+}
+
+void AppendHotness(std::string& to, const TableView& view) {
+  std::string payload;
+  AppendVarint(payload, view.id.value);
+  AppendVarint(payload, view.generation.value);
+  AppendVarint(payload, view.segments.size());
+  for (const SegmentDescriptor& segment : view.segments) {
+    AppendVarint(payload, segment.hotness);
+  }
+  AppendField(to, EditTag::kTableHotness, payload);
 }
 
 // Reads the payload of one field. After a read beyond its end, or of a number that is too large, ok() stays
@@ -115,6 +127,27 @@ class PayloadReader {
   bool ok_ = true;
 };
 
+// Into the table that was added last under this name.
+Status DecodeHotness(PayloadReader& reader, std::vector<VersionEdit::AddedTable>& added_tables) {
+  const auto id = reader.Strong<TableId>();
+  const auto generation = reader.Strong<Generation>();
+  const uint64_t segments = reader.Number();
+  const auto added = std::find_if(added_tables.rbegin(), added_tables.rend(), [&](const auto& table) {
+    return table.view.id == id && table.view.generation == generation;
+  });
+  if (added == added_tables.rend() || added->view.segments.size() != segments) {
+    return Corruption(
+        fmt::format("a manifest record says how hot table {} is, which it does not add so", id.value));
+  }
+  for (SegmentDescriptor& segment : added->view.segments) {
+    segment.hotness = reader.Number();
+    if (segment.hotness > KeyHotness::MostOf(segment.entries)) {
+      return Corruption(fmt::format("table {} is hotter than its entries can be", id.value));
+    }
+  }
+  return {};
+}
+
 // Reads one known field into `edit`.
 Status DecodeField(EditTag tag, std::string_view payload, VersionEdit& edit) {
   PayloadReader reader(payload);
@@ -181,6 +214,16 @@ Status DecodeField(EditTag tag, std::string_view payload, VersionEdit& edit) {
       edit.parameters.insert_or_assign(std::move(name), reader.Bytes());
       break;
     }
+    case EditTag::kHotMap:
+      edit.hot_map = reader.Bytes();
+      break;
+    case EditTag::kTableHotness: {
+      Status status = DecodeHotness(reader, edit.added_tables);
+      if (!status.ok()) {
+        return status;
+      }
+      break;
+    }
     default:
       return Unsupported(fmt::format("the manifest holds a field {} of a later version of varve",
                                      static_cast<uint64_t>(tag)));
@@ -229,6 +272,11 @@ std::string EncodeVersionEdit(const VersionEdit& edit) {
     AppendVarint(payload, added.stamp.value);
     AppendTableView(payload, added.view);
     AppendField(to, EditTag::kAddedTable, payload);
+    const std::vector<SegmentDescriptor>& segments = added.view.segments;
+    if (std::any_of(segments.begin(), segments.end(),
+                    [](const SegmentDescriptor& segment) { return segment.hotness > 0; })) {
+      AppendHotness(to, added.view);
+    }
   }
   for (const VersionEdit::AddedHole& hole : edit.added_holes) {
     std::string payload;
@@ -261,6 +309,11 @@ std::string EncodeVersionEdit(const VersionEdit& edit) {
   if (edit.clean) {
     AppendField(to, EditTag::kClean, {});
   }
+  if (!edit.hot_map.empty()) {
+    std::string payload;
+    AppendLengthPrefixed(payload, edit.hot_map);
+    AppendField(to, EditTag::kHotMap, payload);
+  }
   for (const auto& [name, value] : edit.parameters) {
     std::string payload;
     AppendLengthPrefixed(payload, name);
@@ -279,7 +332,7 @@ Result<VersionEdit> DecodeVersionEdit(std::string_view bytes) {
     if (!tag.has_value() || !payload.has_value()) {
       return Corruption("a manifest record ends in the middle of a field");
     }
-    if (*tag >= kFirstSkippableEditTag) {
+    if (*tag > kLastKnownEditTag) {
       continue;
     }
     Status status = DecodeField(static_cast<EditTag>(*tag), *payload, edit);

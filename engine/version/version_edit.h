@@ -79,6 +79,9 @@ struct VersionEdit {
   std::optional<uint64_t> next_wal_segment;
   // Every edit that does not set it takes the mark of a clean close away.
   bool clean = false;
+  // What a clean close keeps of the HotMap, as that encodes itself (engine/sst_log/hot_map.h). No part of a
+  // Version: the next edit takes it away as well. Empty: nothing.
+  std::string hot_map;
 
   std::map<std::string, std::string, std::less<>> parameters;
 

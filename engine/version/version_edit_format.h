@@ -1,5 +1,5 @@
 // How a VersionEdit is written: fields of a varint tag and length-prefixed bytes, in any order except that
-// lists keep theirs. Format: docs/on-disk/manifest.md.
+// lists keep theirs, and a table's hotness comes behind the table. Format: docs/on-disk/manifest.md.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,12 @@ enum class EditTag : uint64_t {
   kClean = 12,
   kParameter = 13,
   kNextWalSegment = 14,
+  kTableHotness = 128,
+  kHotMap = 129,
 };
 // A reader that does not know a tag skips the field from here on, and refuses the record below.
 inline constexpr uint64_t kFirstSkippableEditTag = 128;
+inline constexpr uint64_t kLastKnownEditTag = static_cast<uint64_t>(EditTag::kHotMap);
+static_assert(kLastKnownEditTag >= kFirstSkippableEditTag);
 
 }  // namespace varve

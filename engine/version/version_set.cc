@@ -58,6 +58,7 @@ VersionSet::VersionSet(VersionSetEnvironment environment, std::unique_ptr<Manife
       manifest_(std::move(manifest)),
       clean_end_(content.clean_end),
       recovered_edit_(std::move(content.last_edit)),
+      recovered_hot_map_(std::move(content.hot_map)),
       tables_(std::move(tables)),
       next_table_id_(version->counters().next_table_id.value),
       table_id_limit_(version->counters().next_table_id.value),

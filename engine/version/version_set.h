@@ -8,6 +8,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/base/logger.h"
@@ -74,6 +75,9 @@ class VersionSet {
   // not be reused. Precondition: the tables that the edit adds are durable.
   Task<Result<std::shared_ptr<const Version>>> Install(VersionEdit edit);
 
+  // What the last close has saved of the HotMap, once, before anything is installed; empty where it has not.
+  std::string TakeHotMap() { return std::exchange(recovered_hot_map_, {}); }
+
   // A fresh snapshot in new extents; the old ones are given back. Install does this by itself when the
   // manifest is full.
   Task<Status> Roll();
@@ -107,6 +111,7 @@ class VersionSet {
   // would look like damage, so the first install writes again what may not be durable.
   bool recovered_is_durable_ = false;
   std::optional<std::string> recovered_edit_;  // ManifestContent::last_edit, until then
+  std::string recovered_hot_map_;
   Status failure_;
   std::shared_ptr<LiveTables> tables_;
   std::atomic<uint64_t> next_table_id_;

@@ -16,12 +16,16 @@ enum class Drawn : uint8_t { kNone, kBySeed };
 class DrawnTechniques {
  public:
   DrawnTechniques(uint64_t seed, Drawn drawn)
-      : random_(seed ^ 0x7ec4), any_(drawn == Drawn::kBySeed && !random_.OneIn(3)) {
+      : random_(seed ^ 0x7ec4),
+        log_random_(seed ^ 0x106),
+        any_(drawn == Drawn::kBySeed && !random_.OneIn(3)) {
     if (any_ && random_.OneIn(2)) {
       block_bytes_ = 1 * kKiB;
     }
   }
 
+  // Of what Logs may hold: stores are so small that with less nothing would gather there.
+  static constexpr double kLogShare = 1;
   // Of a data block. Small ones hold so few records that merges split them.
   uint32_t block_bytes() const { return block_bytes_; }
 
@@ -30,12 +34,15 @@ class DrawnTechniques {
     if (any_) {
       techniques.block_merge = !random_.OneIn(3);
       techniques.append_merge = !random_.OneIn(3);
+      techniques.sst_log = !log_random_.OneIn(3);
     }
     return techniques;
   }
 
  private:
   Prng random_;
+  // Another: kept seeds draw the older techniques as they did.
+  Prng log_random_;
   const bool any_;
   uint32_t block_bytes_ = StoreParameters().data_block_bytes;
 };

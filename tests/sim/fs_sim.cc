@@ -134,6 +134,7 @@ class FsRun {
 
   bool Mount() {
     options_.techniques = techniques_.Next();
+    options_.sst_log_share = DrawnTechniques::kLogShare;
     StoreEnvironment environment{.device = device_,
                                  .clock = world_.clock,
                                  .logger = world_.logger(),

@@ -111,6 +111,7 @@ class StoreRun {
 
   bool Open() {
     options_.techniques = techniques_.Next();
+    options_.sst_log_share = DrawnTechniques::kLogShare;
     StoreEnvironment environment{.device = device_,
                                  .clock = world_.clock,
                                  .logger = world_.logger(),

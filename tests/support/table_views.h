@@ -18,6 +18,7 @@ struct FakeTable {
   uint64_t bytes = 1 * kMiB;
   uint64_t entries = 1000;
   uint64_t tombstones = 0;
+  uint64_t hotness = 0;
   uint64_t smallest_sequence = 1;
   uint64_t largest_sequence = 1;
   uint64_t generation = 1;
@@ -32,6 +33,7 @@ inline TableView MakeView(const FakeTable& fake) {
   SegmentDescriptor segment;
   segment.entries = fake.entries;
   segment.tombstones = fake.tombstones;
+  segment.hotness = fake.hotness;
   segment.data_blocks = fake.bytes / (4 * kKiB) + 1;
   segment.data_bytes = fake.bytes;
   segment.live_bytes = fake.bytes;

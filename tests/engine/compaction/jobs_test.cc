@@ -180,7 +180,7 @@ TEST_P(Jobs, ATrivialMoveKeepsTheTableAndItsSpace) {
   plan.kind = MergeKind::kTrivialMove;
   const TableId id = plan.inputs.front().table->id();
   const uint64_t written = store.device.counters().of(IoPurpose::kCompaction).written_bytes;
-  store.Install(TrivialMoveEdit(plan));
+  store.Install(MoveEdit(plan));
   plan = {};
   EXPECT_EQ(store.versions->current()->tree(1).First()->id(), id);
   EXPECT_EQ(store.device.counters().of(IoPurpose::kCompaction).written_bytes, written);

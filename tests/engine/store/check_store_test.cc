@@ -244,21 +244,27 @@ TEST(CheckReadOrder, SeesAKeyWhoseNewerVersionWouldBeReadLater) {
   h.Run(CheckReadOrder(environment, store.manifest.version, report));
   EXPECT_THAT(found, IsEmpty());
 
-  // The same tables, the other way round.
-  VersionEdit edit;
-  edit.next_stamp = InstallStamp(3);
-  edit.next_table_id = store.manifest.version.counters().next_table_id;
-  edit.last_sequence = store.manifest.version.counters().last_sequence;
-  const Place level0{0, Part::kLevel0};
-  edit.added_tables.push_back({level0, InstallStamp(1), tables[1]->view()});
-  edit.added_tables.push_back({level0, InstallStamp(2), tables[0]->view()});
-  const auto live = std::make_shared<LiveTables>(nullptr);
-  const Version empty;
-  const Result<Version> swapped = ApplyVersionEdit(empty, edit, *live);
-  ASSERT_TRUE(swapped.ok()) << swapped.ToString();
-  h.Run(CheckReadOrder(environment, swapped.value(), report));
-  ASSERT_THAT(found, SizeIs(1));
-  EXPECT_THAT(found[0], HasSubstr("key k:"));
+  // The same tables, in an order and at a place of their own.
+  const auto check = [&](Place place, size_t older, size_t newer) {
+    VersionEdit edit;
+    edit.next_stamp = InstallStamp(3);
+    edit.next_table_id = store.manifest.version.counters().next_table_id;
+    edit.last_sequence = store.manifest.version.counters().last_sequence;
+    edit.added_tables.push_back({place, InstallStamp(1), tables[older]->view()});
+    edit.added_tables.push_back({place, InstallStamp(2), tables[newer]->view()});
+    const auto live = std::make_shared<LiveTables>(nullptr);
+    const Result<Version> version = ApplyVersionEdit(Version(), edit, *live);
+    ASSERT_TRUE(version.ok()) << version.ToString();
+    h.Run(CheckReadOrder(environment, version.value(), report));
+  };
+  for (const Place place : {Place{0, Part::kLevel0}, Place{1, Part::kLog}}) {
+    found.clear();
+    check(place, 0, 1);
+    EXPECT_THAT(found, IsEmpty());
+    check(place, 1, 0);
+    ASSERT_THAT(found, SizeIs(1));
+    EXPECT_THAT(found[0], HasSubstr("key k:"));
+  }
 }
 
 TEST(Dump, SuperblockTellsLabelAndIdentity) {

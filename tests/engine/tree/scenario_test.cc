@@ -1,4 +1,4 @@
-// Runs tests/scenarios/tree.txt; tests/scenarios/README.md describes the format.
+// Runs tests/scenarios/tree.txt and sst_log.txt; tests/scenarios/README.md describes the format.
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
@@ -106,22 +106,26 @@ class Stage {
         config_.grandparent_tables_max = static_cast<uint32_t>(value);
       } else if (name == "slack") {
         config_.slack = value;
+      } else if (name == "log") {
+        config_.log_share = value / 100;
       } else {
         ADD_FAILURE() << "unknown option " << name;
       }
     }
   }
 
-  // "3:a-f*20"
+  // "3:a-f*20^2"
   void AddTable(Place place, const std::string& text) {
     FakeTable table;
     const size_t colon = text.find(':');
     const size_t dash = text.find('-');
+    const size_t hot = text.find('^');
     const size_t star = text.find('*');
     table.id = std::stoull(text.substr(0, colon));
     table.smallest = text.substr(colon + 1, dash - colon - 1);
-    table.largest = text.substr(dash + 1, star == std::string::npos ? star : star - dash - 1);
+    table.largest = text.substr(dash + 1, std::min({star, hot, text.size()}) - dash - 1);
     table.bytes = star == std::string::npos ? config_.table_bytes : std::stoull(text.substr(star + 1)) * kKiB;
+    table.hotness = hot == std::string::npos ? 0 : std::stoull(text.substr(hot + 1)) * table.entries;
     edit_.added_tables.push_back({place, InstallStamp(edit_.added_tables.size() + 1), MakeView(table)});
   }
 
@@ -132,8 +136,13 @@ class Stage {
   std::shared_ptr<LiveTables> tables_ = std::make_shared<LiveTables>(nullptr);
 };
 
-TEST(TreePicker, DecidesAsTheScenariosSay) {
-  const std::vector<Scenario> scenarios = ReadScenarios(VARVE_SCENARIOS "/tree.txt");
+class Scenarios : public testing::TestWithParam<std::string> {};
+
+INSTANTIATE_TEST_SUITE_P(Files, Scenarios, testing::Values("tree", "sst_log"),
+                         [](const auto& file) { return file.param; });
+
+TEST_P(Scenarios, AreDecidedAsTheySay) {
+  const std::vector<Scenario> scenarios = ReadScenarios(VARVE_SCENARIOS "/" + GetParam() + ".txt");
   ASSERT_GE(scenarios.size(), 15u);
   for (const Scenario& scenario : scenarios) {
     SCOPED_TRACE(scenario.claim);

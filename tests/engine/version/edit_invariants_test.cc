@@ -18,8 +18,10 @@ using testing::Not;
 constexpr Place kLevel0{0, Part::kLevel0};
 constexpr Place kTree1{1, Part::kTree};
 constexpr Place kTree2{2, Part::kTree};
+constexpr Place kLog1{1, Part::kLog};
 
-// Level 0: 1 (a–f, older), 2 (d–m, newer). Level 1: 3 (a–e), 4 (h–k), 5 (s–u). Level 2: 6 (a–k).
+// Level 0: 1 (a–f, older), 2 (d–m, newer). Level 1: 3 (a–e), 4 (h–k), 5 (s–u), 7 (w–z), and in its log 8
+// (v–x, older), 9 (x–y, newer). Level 2: 6 (a–k).
 class CheckEditTest : public testing::Test {
  protected:
   CheckEditTest() {
@@ -34,6 +36,9 @@ class CheckEditTest : public testing::Test {
         {.id = 4, .smallest = "h", .largest = "k", .smallest_sequence = 20, .largest_sequence = 39});
     Add(edit, kTree1,
         {.id = 5, .smallest = "s", .largest = "u", .smallest_sequence = 20, .largest_sequence = 39});
+    Add(edit, kTree1, Table7());
+    Add(edit, kLog1, Table8());
+    Add(edit, kLog1, Table9());
     Add(edit, kTree2,
         {.id = 6, .smallest = "a", .largest = "k", .smallest_sequence = 1, .largest_sequence = 19});
     edit.next_stamp = InstallStamp(100);
@@ -66,6 +71,24 @@ class CheckEditTest : public testing::Test {
             .smallest_sequence = 20,
             .largest_sequence = 59};
   }
+  static FakeTable Table7() {
+    return {.id = 7, .smallest = "w", .largest = "z", .smallest_sequence = 20, .largest_sequence = 39};
+  }
+  static FakeTable Table8() {
+    return {.id = 8, .smallest = "v", .largest = "x", .smallest_sequence = 5, .largest_sequence = 11};
+  }
+  static FakeTable Table9() {
+    return {.id = 9, .smallest = "x", .largest = "y", .smallest_sequence = 12, .largest_sequence = 19};
+  }
+  // Of table 7 and the log.
+  static FakeTable OutputOfLog() {
+    return {.id = 50,
+            .smallest = "v",
+            .largest = "z",
+            .entries = 2000,
+            .smallest_sequence = 5,
+            .largest_sequence = 39};
+  }
   std::vector<std::string> Check(const VersionEdit& edit) const { return CheckEdit(version_, edit); }
 
   const std::shared_ptr<LiveTables> tables_ = std::make_shared<LiveTables>(nullptr);
@@ -85,6 +108,87 @@ TEST_F(CheckEditTest, SoundEditsHaveNoViolation) {
       {.id = 5, .smallest = "s", .largest = "u", .smallest_sequence = 20, .largest_sequence = 39});
   EXPECT_THAT(Check(move), IsEmpty());
   EXPECT_THAT(Check(VersionEdit()), IsEmpty());
+}
+
+TEST_F(CheckEditTest, SoundEditsOfALogHaveNoViolation) {
+  VersionEdit into_log;
+  Remove(into_log, kTree1, 7);
+  Add(into_log, kLog1, Table7());
+  EXPECT_THAT(Check(into_log), IsEmpty());
+  VersionEdit oldest;
+  Remove(oldest, kLog1, 8);
+  Add(oldest, kTree2, Table8());
+  EXPECT_THAT(Check(oldest), IsEmpty());
+  VersionEdit all;
+  Remove(all, kTree1, 7);
+  Remove(all, kLog1, 8);
+  Remove(all, kLog1, 9);
+  Add(all, kTree2, OutputOfLog());
+  EXPECT_THAT(Check(all), IsEmpty());
+  // What is merged with itself stays where it is, before the log.
+  VersionEdit itself;
+  Remove(itself, kTree1, 7);
+  FakeTable again = Table7();
+  again.id = 50;
+  Add(itself, kTree1, again);
+  EXPECT_THAT(Check(itself), IsEmpty());
+}
+
+TEST_F(CheckEditTest, ATableThatReturnsFromALogIsSeen) {
+  VersionEdit back;
+  Remove(back, kLog1, 8);
+  Add(back, kTree1, Table8());
+  EXPECT_THAT(Check(back), ElementsAre(HasSubstr("table 8 goes from the log of level 1 back into its tree")));
+  VersionEdit merged;
+  Remove(merged, kTree1, 7);
+  Remove(merged, kLog1, 8);
+  Add(merged, kTree1, OutputOfLog());
+  EXPECT_THAT(Check(merged), Contains(HasSubstr("table 8 goes from the log of level 1 back into its tree")));
+}
+
+TEST_F(CheckEditTest, ANewerTableThatLeavesALogBeforeAnOlderOneIsSeen) {
+  VersionEdit edit;
+  Remove(edit, kLog1, 9);
+  Add(edit, kTree2, Table9());
+  EXPECT_THAT(Check(edit),
+              ElementsAre(HasSubstr("table 9 leaves the log of level 1 before the older table 8")));
+}
+
+TEST_F(CheckEditTest, ATableThatLeavesATreeAndNotItsLogIsSeen) {
+  VersionEdit edit;
+  Remove(edit, kTree1, 7);
+  Remove(edit, kLog1, 8);
+  Add(edit, kTree2, OutputOfLog());
+  EXPECT_THAT(Check(edit),
+              ElementsAre(HasSubstr("table 7 leaves the tree of level 1, whose log keeps table 9")));
+  VersionEdit nothing_left;
+  Remove(nothing_left, kTree1, 7);
+  Remove(nothing_left, kTree2, 6);
+  EXPECT_THAT(Check(nothing_left),
+              ElementsAre(HasSubstr("whose log keeps table 8"), HasSubstr("whose log keeps table 9")));
+}
+
+TEST_F(CheckEditTest, WhatComesIntoALogOtherwiseThanFromItsTreeIsSeen) {
+  const auto violations_of = [&](std::vector<std::pair<Place, uint64_t>> removed, const FakeTable& added) {
+    VersionEdit edit;
+    for (const auto& [place, id] : removed) {
+      Remove(edit, place, id);
+    }
+    Add(edit, kLog1, added);
+    return Check(edit);
+  };
+  FakeTable merged = Table7();
+  merged.id = 50;
+  FakeTable next = Table7();
+  next.generation = 2;
+  FakeTable from_below = {
+      .id = 6, .smallest = "a", .largest = "k", .smallest_sequence = 1, .largest_sequence = 19};
+  const auto comes_otherwise = Contains(HasSubstr("comes into the log of level 1, and not from its tree"));
+  EXPECT_THAT(violations_of({}, merged), comes_otherwise);
+  EXPECT_THAT(violations_of({{kTree1, 7}}, merged), comes_otherwise);
+  EXPECT_THAT(violations_of({{kTree1, 7}}, next), comes_otherwise);
+  EXPECT_THAT(violations_of({{kTree2, 6}}, from_below), comes_otherwise);
+  EXPECT_THAT(violations_of({{kLog1, 8}}, Table8()), comes_otherwise);
 }
 
 TEST_F(CheckEditTest, AMergeIntoLevel0IsSeen) {

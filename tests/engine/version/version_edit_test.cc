@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/base/prng.h"
+#include "engine/version/version_edit_format.h"
 #include "tests/support/table_views.h"
 
 namespace varve {
@@ -14,12 +15,39 @@ constexpr Place kTree2{2, Part::kTree};
 constexpr Place kLog1{1, Part::kLog};
 constexpr Place kBuffer2{2, Part::kBuffer};
 
+// A segment of 1000 entries for each.
+TableView HotView(uint64_t id, const std::vector<uint64_t>& hotness) {
+  TableView view = MakeView({.id = id, .entries = 1000});
+  view.segments.resize(hotness.size(), view.segments.front());
+  view.used_bytes = view.data_bytes() + view.meta_bytes();
+  view.extents.front().extent.units = static_cast<uint32_t>(CeilDiv(view.used_bytes, kExtentUnitBytes));
+  for (size_t i = 0; i < hotness.size(); ++i) {
+    view.segments[i].hotness = hotness[i];
+  }
+  return view;
+}
+
+// Table 9, and then what `hotness` holds as a field of its hotness.
+std::string EditWithHotness(const std::vector<uint64_t>& hotness) {
+  VersionEdit edit;
+  edit.AddTable(kTree1, HotView(9, {0, 0}));
+  std::string payload;
+  for (const uint64_t number : hotness) {
+    AppendVarint(payload, number);
+  }
+  std::string bytes = EncodeVersionEdit(edit);
+  AppendVarint(bytes, 128);
+  AppendLengthPrefixed(bytes, payload);
+  return bytes;
+}
+
 VersionEdit EverythingEdit() {
   VersionEdit edit;
   edit.removed_tables.push_back({kTree1, {TableId(3), Generation(2), "k"}});
   edit.added_tables.push_back(
       {kLevel0, InstallStamp(9), MakeView({.id = 7, .smallest = "b", .largest = "c"})});
   edit.added_tables.push_back({kBuffer2, InstallStamp(10), MakeView({.id = 8})});
+  edit.added_tables.push_back({kLog1, InstallStamp(11), HotView(9, {5, 0, 62'000})});
   edit.added_holes.push_back({2, InstallStamp(11), {"a", "m"}});
   edit.removed_holes.push_back({3, InstallStamp(4)});
   edit.added_wal_segments.push_back({5, Extent{40, 2}, RecoveryEpoch(3), Lsn(77)});
@@ -78,7 +106,7 @@ TEST(VersionEdit, ReadsBackAsItWasWritten) {
 TEST(VersionEdit, AFieldOfALaterVersionIsSkippedOnlyWhereItsTagAllows) {
   std::string bytes = EncodeVersionEdit(EverythingEdit());
   std::string skippable = bytes;
-  AppendVarint(skippable, 128);
+  AppendVarint(skippable, kLastKnownEditTag + 1);
   AppendLengthPrefixed(skippable, "whatever");
   Result<VersionEdit> read = DecodeVersionEdit(skippable);
   ASSERT_TRUE(read.ok());
@@ -100,6 +128,58 @@ TEST(VersionEdit, AFieldWithBytesLeftOverIsMalformed) {
   AppendVarint(bytes, 7);
   AppendLengthPrefixed(bytes, payload);
   EXPECT_TRUE(DecodeVersionEdit(bytes).Is(ErrorCode::kCorruption));
+}
+
+TEST(VersionEdit, TheHotnessOfATableIsAFieldOfItsOwn) {
+  VersionEdit edit;
+  edit.AddTable(kTree1, HotView(9, {0, 0}));
+  const std::string cold = EncodeVersionEdit(edit);
+  edit.added_tables.front().view.segments.back().hotness = 7;
+  const std::string hot = EncodeVersionEdit(edit);
+  // Behind what a reader understands that does not know it.
+  EXPECT_TRUE(hot.starts_with(cold));
+  EXPECT_GT(hot.size(), cold.size());
+  EXPECT_EQ(DecodeVersionEdit(cold)->added_tables.front().view.hotness(), 0U);
+  EXPECT_EQ(*DecodeVersionEdit(hot), edit);
+}
+
+TEST(VersionEdit, ATableThatIsAddedTwiceHasTheHotnessOfEachPlace) {
+  VersionEdit edit;
+  edit.AddTable(kTree1, HotView(9, {1}));
+  edit.AddTable(kBuffer2, HotView(9, {2}));
+  EXPECT_EQ(*DecodeVersionEdit(EncodeVersionEdit(edit)), edit);
+}
+
+TEST(VersionEdit, AHotnessThatDoesNotFitItsTableIsRefused) {
+  struct Case {
+    std::string claim;
+    std::vector<uint64_t> field;  // table id, generation, number of segments, their hotness
+    bool fits;
+  };
+  const std::vector<Case> cases = {
+      {"the most of 1000 entries", {9, 1, 2, 62'000, 0}, true},
+      {"more than that", {9, 1, 2, 62'001, 0}, false},
+      {"far more, in the other segment", {9, 1, 2, 0, UINT64_MAX}, false},
+      {"another table", {8, 1, 2, 1, 1}, false},
+      {"another generation", {9, 2, 2, 1, 1}, false},
+      {"too few segments", {9, 1, 1, 1}, false},
+      {"too many segments", {9, 1, 3, 1, 1, 1}, false},
+      {"fewer numbers than it says", {9, 1, 2, 1}, false},
+      {"more numbers than it says", {9, 1, 2, 1, 1, 1}, false},
+      {"no numbers at all", {}, false},
+  };
+  for (const Case& one : cases) {
+    const Result<VersionEdit> read = DecodeVersionEdit(EditWithHotness(one.field));
+    EXPECT_EQ(read.ok(), one.fits) << one.claim << ": " << read.ToString();
+    EXPECT_EQ(read.Is(ErrorCode::kCorruption), !one.fits) << one.claim << ": " << read.ToString();
+  }
+  // Before its table.
+  VersionEdit edit;
+  edit.AddTable(kTree1, HotView(9, {0, 0}));
+  const std::string table = EncodeVersionEdit(edit);
+  const std::string hotness = EditWithHotness({9, 1, 2, 1, 1}).substr(table.size());
+  EXPECT_TRUE(DecodeVersionEdit(table + hotness).ok());
+  EXPECT_TRUE(DecodeVersionEdit(hotness + table).Is(ErrorCode::kCorruption));
 }
 
 TEST(VersionEdit, DamagedBytesAreAnErrorOrAnotherEditButNeverACrash) {
@@ -254,6 +334,7 @@ TEST(VersionEdit, ASnapshotRebuildsTheVersionInRecordsOfBoundedSize) {
   }
   ASSERT_TRUE(fixture.Add(kBuffer2, {.id = 77}).ok());
   edit = {};
+  edit.AddTable({3, Part::kTree}, HotView(78, {30, 4}));
   edit.clean = true;
   ASSERT_TRUE(fixture.Apply(edit).ok());
   Fixture copy;
@@ -264,6 +345,7 @@ TEST(VersionEdit, ASnapshotRebuildsTheVersionInRecordsOfBoundedSize) {
     ASSERT_TRUE(copy.ApplyAsItIs(*read).ok());
   }
   EXPECT_EQ(copy.version.ToString(), fixture.version.ToString());
+  EXPECT_EQ(copy.version.tree(3).First()->hotness(), 34U);
   EXPECT_EQ(copy.version.counters(), fixture.version.counters());
   EXPECT_EQ(copy.version.wal_segments(), fixture.version.wal_segments());
   EXPECT_EQ(copy.version.parameters(), fixture.version.parameters());
