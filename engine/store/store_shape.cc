@@ -40,7 +40,7 @@ constexpr double kFilterShareMax = 0.004;
 // store its level holds, the less, from the second figure down to the first. With segments a waste spares
 // more writes.
 constexpr double kWastedShareMin = 0.17;
-constexpr double kWastedShareMinWithSegments = 0.2;
+constexpr double kWastedShareMinWithSegments = 0.28;
 constexpr double kWastedShareMax = 1.0;
 
 // Rough: by how much sectors are shorter than the blocks that become dead.
