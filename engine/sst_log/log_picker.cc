@@ -96,9 +96,12 @@ std::vector<std::shared_ptr<const LiveTable>> TablesForLog(const Version& versio
   });
   std::vector<std::shared_ptr<const LiveTable>> chosen;
   uint64_t chosen_bytes = 0;
-  for (size_t i = 0; i < candidates.size() && chosen_bytes < bytes; ++i) {
-    chosen_bytes += candidates[i].table->valid_bytes();
-    chosen.push_back(std::move(candidates[i].table));
+  for (Candidate& candidate : candidates) {
+    chosen_bytes += candidate.table->valid_bytes();
+    if (bytes == 0 || (!chosen.empty() && chosen_bytes > bytes)) {
+      break;
+    }
+    chosen.push_back(std::move(candidate.table));
   }
   return chosen;
 }

@@ -32,9 +32,6 @@ struct LogConfig {
 inline constexpr size_t kLogDepthMax = 8;
 // Tables come into a Log up to this score: while some are on their way down, others may come.
 inline constexpr double kLogScoreMax = 1.5;
-// What pseudo compaction leaves in a full Tree, of its capacity: less would spare the merges into it more,
-// and fill the Log sooner.
-inline constexpr double kTreeShareLeft = 0.65;
 
 // What the Log of `level` may hold: the share of what all Trees hold, in equal parts for the levels above the
 // last one with tables. 0 for those that have none: level 0, the last level and what is below it, and all
@@ -45,9 +42,10 @@ uint64_t LogCapacityBytes(const Version& version, const LogConfig& config, uint3
 // `leaving_bytes`, which running jobs take away, do not count.
 double LogScore(const Version& version, const LogConfig& config, uint32_t level, uint64_t leaving_bytes);
 
-// Tables of Tree_level that are to wait in its Log, at least `bytes` of them if there are so many that no job
-// holds: those whose own merge would cost the most first, by powers of two of what it would rewrite for each
-// of their bytes; among equals the hottest and sparsest (L2SM's combined weight).
+// Tables of Tree_level that no job holds and that are to wait in its Log: as many as `bytes` have room for,
+// and at least one where that is not 0. First come those whose own merge would cost the most, by powers of
+// two of what it would rewrite for each of their bytes; among equals the hottest and sparsest (L2SM's
+// combined weight).
 std::vector<std::shared_ptr<const LiveTable>> TablesForLog(const Version& version, const BusySet& busy,
                                                            uint32_t level, uint64_t bytes);
 

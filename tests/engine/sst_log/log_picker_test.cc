@@ -134,7 +134,8 @@ TEST_F(LogPicker, WhatItsOwnMergeWouldRewriteMostForComesIntoTheLogFirst) {
   Tree(2, ++id, "g", "i");
   const Version& version = Build();
   EXPECT_EQ(Ids(TablesForLog(version, busy_, 1, 10 * kTable)), (List{4, 1, 2, 3}));
-  EXPECT_EQ(Ids(TablesForLog(version, busy_, 1, kTable + 1)), (List{4, 1}));
+  EXPECT_EQ(Ids(TablesForLog(version, busy_, 1, 3 * kTable - 1)), (List{4, 1}));
+  EXPECT_EQ(Ids(TablesForLog(version, busy_, 1, 1)), (List{4})) << "or none would ever come";
   EXPECT_TRUE(TablesForLog(version, busy_, 1, 0).empty());
   Hold({4, 2});
   EXPECT_EQ(Ids(TablesForLog(version, busy_, 1, 10 * kTable)), (List{1, 3}));
