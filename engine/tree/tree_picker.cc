@@ -188,15 +188,18 @@ uint64_t IdleTreeBytes(const Version& version, const TreePickerState& state, uin
 // takes none, since what it holds is on its way, or running jobs are in the way of all.
 std::optional<CompactionPlan> PickPseudoCompaction(const Version& version, const TreeConfig& config,
                                                    const TreePickerState& state, uint32_t level) {
-  const auto room = static_cast<uint64_t>(
-      kLogScoreMax * static_cast<double>(LogCapacityBytes(version, LogConfigOf(config), level)));
-  const uint64_t held = version.level(level).log_totals.valid_bytes;
-  const uint64_t waiting = held - std::min(held, state.leaving_log_bytes[level]);
+  const double score = LogScore(version, LogConfigOf(config), level, state.leaving_log_bytes[level]);
+  const uint64_t bytes = IdleTreeBytes(version, state, level);
+  const auto bytes_left =
+      static_cast<uint64_t>(kTreeShareLeft * static_cast<double>(LevelCapacityBytes(config, level)));
+  if (score >= kLogScoreMax || bytes <= bytes_left) {
+    return std::nullopt;
+  }
   CompactionPlan plan;
   plan.kind = MergeKind::kPseudoCompaction;
   plan.output_level = level;
   for (std::shared_ptr<const LiveTable>& table :
-       TablesForLog(version, state.busy, level, room - std::min(room, waiting))) {
+       TablesForLog(version, state.busy, level, bytes - bytes_left)) {
     if (plan.inputs.empty()) {
       plan.hull = table->range().Owned();
     }
