@@ -63,9 +63,30 @@ BlockCache::Shard& BlockCache::ShardOf(uint64_t hash) const {
   return *shards_[hash >> 48 & shard_mask_];
 }
 
+void HeldBlock::LetGo() {
+  if (cache_ != nullptr) {
+    std::exchange(cache_, nullptr)->LetGo(key_);
+  }
+}
+
 BlockRef BlockCache::Lookup(const BlockKey& key, BlockKind kind) {
   const uint64_t hash = HashOf(key);
-  return ShardOf(hash).Lookup(key, hash, kind);
+  return ShardOf(hash).Lookup(key, hash, kind, nullptr);
+}
+
+BlockRef BlockCache::LookupToHold(const BlockKey& key, BlockKind kind, HeldBlock& held) {
+  const uint64_t hash = HashOf(key);
+  bool is_held = false;
+  BlockRef block = ShardOf(hash).Lookup(key, hash, kind, &is_held);
+  if (is_held) {
+    held = HeldBlock(this, key, block);
+  }
+  return block;
+}
+
+void BlockCache::LetGo(const BlockKey& key) {
+  const uint64_t hash = HashOf(key);
+  ShardOf(hash).LetGo(key, hash);
 }
 
 BlockRef BlockCache::Peek(const BlockKey& key) const {

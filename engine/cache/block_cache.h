@@ -4,7 +4,7 @@
 // Eviction is S3-FIFO (Yang et al., "FIFO Queues are All You Need for Cache Eviction", SOSP 2023): a block
 // that is read once passes through a small queue and leaves, so a scan does not empty the cache, and a hit
 // only raises a counter in the entry: no list is reordered. Index and filter blocks start in the main queue
-// and survive more rounds of it (Priority::kHigh).
+// and survive more rounds of it. Blocks that somebody holds are in no queue.
 //
 // Threads: every call from any thread. Entries are spread over shards by hash; a shard's mutex guards its
 // hash table and queues, is held for a few dozen instructions, never across I/O, and never together with
@@ -17,6 +17,7 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "engine/base/result.h"
@@ -49,11 +50,43 @@ struct CacheStatistics {
   OfKind by_kind[kBlockKinds];
   uint64_t capacity_bytes = 0;
   uint64_t charged_bytes = 0;
+  // Of them, in blocks that somebody holds.
+  uint64_t held_bytes = 0;
   uint64_t entries = 0;
 
   const OfKind& of(BlockKind kind) const { return by_kind[static_cast<size_t>(kind)]; }
   uint64_t hits() const;
   uint64_t misses() const;
+};
+
+class BlockCache;
+
+// A block that is not evicted as long as this lives, and is charged all the time. Its bytes stay even if it
+// is erased from the cache.
+class HeldBlock {
+ public:
+  HeldBlock() = default;
+  HeldBlock(HeldBlock&& other) noexcept
+      : cache_(std::exchange(other.cache_, nullptr)), key_(other.key_), block_(std::move(other.block_)) {}
+  HeldBlock& operator=(HeldBlock&& other) noexcept {
+    std::swap(cache_, other.cache_);
+    std::swap(key_, other.key_);
+    std::swap(block_, other.block_);
+    return *this;
+  }
+  ~HeldBlock() { LetGo(); }
+
+  explicit operator bool() const { return cache_ != nullptr; }
+
+ private:
+  friend class BlockCache;
+  HeldBlock(BlockCache* cache, const BlockKey& key, BlockRef block)
+      : cache_(cache), key_(key), block_(std::move(block)) {}
+  void LetGo();
+
+  BlockCache* cache_ = nullptr;
+  BlockKey key_;
+  BlockRef block_;
 };
 
 class BlockCache {
@@ -67,7 +100,11 @@ class BlockCache {
   // An empty reference when the block is not cached. Counts hits only: who finds nothing may ask again before
   // the block is read, and that is one miss.
   BlockRef Lookup(const BlockKey& key, BlockKind kind);
-  // The same for who is no user: it counts as no hit, and the block becomes no hotter.
+  // The same for who would keep the block at hand, to use it without asking here: `held` is set once the
+  // block has had as many hits as count, while less than a quarter of the cache is held. It must go before
+  // the cache does.
+  BlockRef LookupToHold(const BlockKey& key, BlockKind kind, HeldBlock& held);
+  // The same as Lookup for who is no user: it counts as no hit, and the block becomes no hotter.
   BlockRef Peek(const BlockKey& key) const;
   // As Peek, without the block.
   CacheStanding StandingOf(const BlockKey& key) const;
@@ -107,7 +144,10 @@ class BlockCache {
   CacheStatistics statistics() const;
 
  private:
+  friend class HeldBlock;
   class Shard;
+
+  void LetGo(const BlockKey& key);
   Shard& ShardOf(uint64_t hash) const;
 
   uint64_t capacity_bytes_;

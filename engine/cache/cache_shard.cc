@@ -18,6 +18,8 @@ constexpr uint8_t kHitsToProve = 1;
 // How many rounds of the main queue hits can buy. Index and filter blocks save more than their own read.
 constexpr uint8_t kHitsMaxData = 3;
 constexpr uint8_t kHitsMaxHigh = 7;
+// Of the capacity, what may be held.
+constexpr uint64_t kHeldShare = 4;
 // Ghosts remember about as many keys as the shard holds blocks of the usual size.
 constexpr uint64_t kUsualBlockBytes = 4 * kKiB;
 // malloc's header of an entry, its bucket, its share of the tables' map.
@@ -72,16 +74,15 @@ BlockCache::Shard::Shard(uint64_t capacity_bytes)
 
 BlockCache::Shard::~Shard() {
   Entry* dead = nullptr;
-  while (small_.oldest != nullptr) {
-    Unlink(small_.oldest, &dead);
-  }
-  while (main_.oldest != nullptr) {
-    Unlink(main_.oldest, &dead);
+  for (Queue* const queue : {&small_, &main_, &held_}) {
+    while (queue->oldest != nullptr) {
+      Unlink(queue->oldest, &dead);
+    }
   }
   Free(dead);
 }
 
-BlockRef BlockCache::Shard::Lookup(const BlockKey& key, uint64_t hash, BlockKind kind) {
+BlockRef BlockCache::Shard::Lookup(const BlockKey& key, uint64_t hash, BlockKind kind, bool* held) {
   const std::lock_guard<std::mutex> lock(mutex_);
   CacheStatistics::OfKind& counters = counters_[static_cast<size_t>(kind)];
   Entry* entry = Find(key, hash);
@@ -92,7 +93,31 @@ BlockRef BlockCache::Shard::Lookup(const BlockKey& key, uint64_t hash, BlockKind
   if (entry->hits < (IsHighPriority(entry->kind) ? kHitsMaxHigh : kHitsMaxData)) {
     ++entry->hits;
   }
+  if (held != nullptr && MayHold(*entry)) {
+    MoveTo(Place::kHeld, entry);
+    ++entry->holders;
+    *held = true;
+  }
   return entry->block;
+}
+
+bool BlockCache::Shard::MayHold(const Entry& entry) const {
+  const bool proven = entry.hits == (IsHighPriority(entry.kind) ? kHitsMaxHigh : kHitsMaxData);
+  return entry.holders > 0 || (proven && held_.bytes + entry.charge <= capacity_bytes_ / kHeldShare);
+}
+
+void BlockCache::Shard::LetGo(const BlockKey& key, uint64_t hash) {
+  Entry* dead = nullptr;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    Entry* const entry = Find(key, hash);
+    // It may have been erased, and be back under the same name with no holder.
+    if (entry != nullptr && entry->holders > 0 && --entry->holders == 0) {
+      MoveTo(Place::kMain, entry);
+      Evict(&dead);
+    }
+  }
+  Free(dead);
 }
 
 BlockRef BlockCache::Shard::Peek(const BlockKey& key, uint64_t hash) {
@@ -107,7 +132,7 @@ CacheStanding BlockCache::Shard::StandingOf(const BlockKey& key, uint64_t hash) 
   if (entry == nullptr) {
     return CacheStanding::kAbsent;
   }
-  return entry->in_main ? CacheStanding::kProven : CacheStanding::kOnTrial;
+  return entry->place == Place::kSmall ? CacheStanding::kOnTrial : CacheStanding::kProven;
 }
 
 void BlockCache::Shard::Insert(const BlockKey& key, uint64_t hash, BlockKind kind, const BlockRef& block,
@@ -136,11 +161,12 @@ void BlockCache::Shard::Insert(const BlockKey& key, uint64_t hash, BlockKind kin
     ++counters.inserts;
     counters.charged_bytes += entry->charge;
     uint64_t& ghost = ghosts_[hash & (ghosts_.size() - 1)];
-    entry->in_main = IsHighPriority(kind) || standing == CacheStanding::kProven || ghost == hash;
+    const bool proven = IsHighPriority(kind) || standing == CacheStanding::kProven || ghost == hash;
+    entry->place = proven ? Place::kMain : Place::kSmall;
     if (ghost == hash) {
       ghost = 0;
     }
-    (entry->in_main ? main_ : small_).Push(entry);
+    QueueOf(entry->place).Push(entry);
     Evict(&dead);
   }
   Free(dead);
@@ -206,7 +232,8 @@ void BlockCache::Shard::AddStatistics(CacheStatistics& to) const {
     to.by_kind[kind].evictions += counters_[kind].evictions;
     to.by_kind[kind].charged_bytes += counters_[kind].charged_bytes;
   }
-  to.charged_bytes += small_.bytes + main_.bytes;
+  to.charged_bytes += small_.bytes + main_.bytes + held_.bytes;
+  to.held_bytes += held_.bytes;
   to.entries += entries_;
 }
 
@@ -217,6 +244,24 @@ BlockCache::Shard::Entry* BlockCache::Shard::Find(const BlockKey& key, uint64_t 
     }
   }
   return nullptr;
+}
+
+BlockCache::Shard::Queue& BlockCache::Shard::QueueOf(Place place) {
+  switch (place) {
+    case Place::kSmall:
+      return small_;
+    case Place::kMain:
+      return main_;
+    case Place::kHeld:
+      break;
+  }
+  return held_;
+}
+
+void BlockCache::Shard::MoveTo(Place place, Entry* entry) {
+  QueueOf(entry->place).Remove(entry);
+  entry->place = place;
+  QueueOf(place).Push(entry);
 }
 
 void BlockCache::Shard::GrowBuckets() {
@@ -249,7 +294,7 @@ void BlockCache::Shard::Unlink(Entry* entry, Entry** dead) {
     link = &(*link)->next_in_bucket;
   }
   *link = entry->next_in_bucket;
-  (entry->in_main ? main_ : small_).Remove(entry);
+  QueueOf(entry->place).Remove(entry);
   OfTable& of_table = *entry->of_table;
   (entry->previous_of_table != nullptr ? entry->previous_of_table->next_of_table : of_table.first) =
       entry->next_of_table;
@@ -266,7 +311,8 @@ void BlockCache::Shard::Unlink(Entry* entry, Entry** dead) {
 }
 
 void BlockCache::Shard::Evict(Entry** dead) {
-  while (small_.bytes + main_.bytes > capacity_bytes_) {
+  // Ends before both queues are empty: what is held is but a share of the capacity.
+  while (small_.bytes + main_.bytes + held_.bytes > capacity_bytes_) {
     if (small_.oldest != nullptr &&
         (main_.oldest == nullptr || small_.bytes > capacity_bytes_ / kSmallQueueShare)) {
       EvictFromSmall(dead);
@@ -279,10 +325,8 @@ void BlockCache::Shard::Evict(Entry** dead) {
 void BlockCache::Shard::EvictFromSmall(Entry** dead) {
   Entry* entry = small_.oldest;
   if (entry->hits > kHitsToProve) {
-    small_.Remove(entry);
-    entry->in_main = true;
+    MoveTo(Place::kMain, entry);
     entry->hits = 0;
-    main_.Push(entry);
     return;
   }
   ghosts_[entry->hash & (ghosts_.size() - 1)] = entry->hash;
@@ -294,8 +338,7 @@ void BlockCache::Shard::EvictFromMain(Entry** dead) {
   Entry* entry = main_.oldest;
   if (entry->hits > 0) {
     --entry->hits;
-    main_.Remove(entry);
-    main_.Push(entry);
+    MoveTo(Place::kMain, entry);
     return;
   }
   ++counters_[static_cast<size_t>(entry->kind)].evictions;

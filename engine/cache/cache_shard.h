@@ -20,7 +20,9 @@ class BlockCache::Shard {
   Shard(const Shard&) = delete;
   Shard& operator=(const Shard&) = delete;
 
-  BlockRef Lookup(const BlockKey& key, uint64_t hash, BlockKind kind);
+  // `held`, unless it is nullptr, is set where the block is held from now on.
+  BlockRef Lookup(const BlockKey& key, uint64_t hash, BlockKind kind, bool* held);
+  void LetGo(const BlockKey& key, uint64_t hash);
   BlockRef Peek(const BlockKey& key, uint64_t hash);
   CacheStanding StandingOf(const BlockKey& key, uint64_t hash);
   // `standing`: at least, for a block of that kind.
@@ -35,6 +37,7 @@ class BlockCache::Shard {
 
  private:
   struct OfTable;
+  enum class Place : uint8_t { kSmall, kMain, kHeld };
   // What a lookup touches comes first: one cache line.
   struct alignas(64) Entry {
     uint64_t hash = 0;
@@ -42,9 +45,11 @@ class BlockCache::Shard {
     BlockKey key;
     BlockRef block;
     BlockKind kind = BlockKind::kData;
-    bool in_main = false;
+    Place place = Place::kSmall;
     // Hits since it was inserted or last spared, up to a maximum.
     uint8_t hits = 0;
+    // How many hold it.
+    uint32_t holders = 0;
 
     uint64_t charge = 0;
     Entry* newer = nullptr;
@@ -72,6 +77,9 @@ class BlockCache::Shard {
   // All of these: the caller holds mutex_.
   Entry** BucketOf(uint64_t hash) { return &buckets_[hash & (buckets_.size() - 1)]; }
   Entry* Find(const BlockKey& key, uint64_t hash);
+  Queue& QueueOf(Place place);
+  void MoveTo(Place place, Entry* entry);
+  bool MayHold(const Entry& entry) const;
   void GrowBuckets();
   void LinkToTable(Entry* entry);
   // Takes the entry out of everything and adds it to the list of the dead, which is freed after unlocking.
@@ -88,6 +96,8 @@ class BlockCache::Shard {
   // Blocks seen once, and those that proved themselves.
   Queue small_;
   Queue main_;
+  // What somebody holds: no candidates for eviction, in no order.
+  Queue held_;
   // Hashes of keys that left the small queue unproven, each in the place that its hash chooses: a key that
   // comes back while it stands here goes to the main queue.
   std::vector<uint64_t> ghosts_;

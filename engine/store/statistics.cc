@@ -175,6 +175,7 @@ void WriteCache(JsonWriter& json, const CacheStatistics& cache) {
   json.Begin("cache");
   json.Number("capacity_bytes", cache.capacity_bytes);
   json.Number("charged_bytes", cache.charged_bytes);
+  json.Number("held_bytes", cache.held_bytes);
   json.Number("entries", cache.entries);
   json.Number("hits", cache.hits());
   json.Number("misses", cache.misses());

@@ -37,7 +37,7 @@ FilterGeometry FilterGeometry::For(uint64_t capacity, double bits_per_key) {
 }
 
 bool FilterMayContain(const FilterGeometry& geometry, std::string_view page, uint64_t hash) {
-  const char* line = page.data() + geometry.LineOf(hash) % geometry.lines_per_page * kFilterLineBytes;
+  const char* line = page.data() + geometry.OffsetOf(hash);
   auto h = static_cast<uint32_t>(hash);
   for (uint32_t i = 0; i < geometry.probes; ++i) {
     const uint32_t bit = h >> (32 - kBitsPerLineLog2);
@@ -50,7 +50,7 @@ bool FilterMayContain(const FilterGeometry& geometry, std::string_view page, uin
 }
 
 void FilterInsert(const FilterGeometry& geometry, std::string& page, uint64_t hash) {
-  char* line = page.data() + geometry.LineOf(hash) % geometry.lines_per_page * kFilterLineBytes;
+  char* line = page.data() + geometry.OffsetOf(hash);
   auto h = static_cast<uint32_t>(hash);
   for (uint32_t i = 0; i < geometry.probes; ++i) {
     const uint32_t bit = h >> (32 - kBitsPerLineLog2);

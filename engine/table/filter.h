@@ -33,6 +33,8 @@ struct FilterGeometry {
   uint32_t LineOf(uint64_t hash) const {
     return static_cast<uint32_t>((hash >> 32) * (uint64_t{pages} * lines_per_page) >> 32);
   }
+  // In the payload of page PageOf(hash), where that key's line begins.
+  uint32_t OffsetOf(uint64_t hash) const { return LineOf(hash) % lines_per_page * kFilterLineBytes; }
   bool operator==(const FilterGeometry&) const = default;
 };
 

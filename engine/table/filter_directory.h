@@ -1,5 +1,6 @@
-// Where the filters of a table's segments lie, once somebody has read their footers: a get that a filter
-// turns away asks for one block, not for the footer first. That is what most gets do in most segments.
+// Where the filters of a table's segments lie, once somebody has read their footers, and those of their pages
+// that are asked again and again: held in the block cache, and at hand without a search in it. Most gets are
+// turned away by most filters; held, one takes two of the processor's cache misses in place of nine.
 //
 // Threads: any, concurrently.
 #pragma once
@@ -8,47 +9,71 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <string_view>
 #include <vector>
 
+#include "engine/cache/block_cache.h"
 #include "engine/table/filter.h"
 #include "engine/table/segment_footer.h"
 #include "engine/table/table_view.h"
 
 namespace varve {
 
-// Of one segment with a filter: 24 bytes for each of its pages of 4 KiB.
+// Of one segment with a filter: 32 bytes for each of its pages of 4 KiB.
 class FilterDirectory {
  public:
   // Precondition: footer.has_filter().
   explicit FilterDirectory(const SegmentFooter& footer);
 
   const FilterGeometry& geometry() const { return geometry_; }
-  const BlockHandle& PageOf(uint64_t hash) const { return pages_[geometry_.PageOf(hash)]; }
+  const BlockHandle& PageOf(uint64_t hash) const { return SlotOf(hash).handle; }
+  // The payload of that page; nullptr: it is not held.
+  const char* HeldPageOf(uint64_t hash) const { return SlotOf(hash).payload.load(std::memory_order_acquire); }
+  // From now on the page is held, as long as this lives. Precondition: `payload` is that of the page that
+  // `page` holds, and has geometry().page_bytes() bytes.
+  void Hold(uint64_t hash, HeldBlock page, std::string_view payload);
+
+  // Fetch into the processor's caches what the calls above need: the slot, then what is held there.
+  void PrefetchSlotOf(uint64_t hash) const { __builtin_prefetch(&SlotOf(hash)); }
+  void PrefetchPageOf(uint64_t hash) const {
+    if (const char* const payload = HeldPageOf(hash)) {
+      __builtin_prefetch(payload + geometry_.OffsetOf(hash));
+    }
+  }
 
  private:
-  FilterGeometry geometry_;
-  std::vector<BlockHandle> pages_;
+  struct Slot {
+    BlockHandle handle;
+    std::atomic<const char*> payload{nullptr};
+  };
+  Slot& SlotOf(uint64_t hash) const { return slots_[geometry_.PageOf(hash)]; }
+
+  const FilterGeometry geometry_;
+  const std::unique_ptr<Slot[]> slots_;
+  std::mutex mutex_;
+  std::vector<HeldBlock> held_;  // under mutex_
 };
 
-// Of one generation of a table; empty at first.
+// Of one generation of a table; empty at first. It must not outlive the block cache.
 class FilterDirectories {
  public:
   explicit FilterDirectories(size_t segments)
-      : known_(std::make_unique<std::atomic<const FilterDirectory*>[]>(segments)), segments_(segments) {}
+      : known_(std::make_unique<std::atomic<FilterDirectory*>[]>(segments)), segments_(segments) {}
   FilterDirectories(const FilterDirectories&) = delete;
   FilterDirectories& operator=(const FilterDirectories&) = delete;
   ~FilterDirectories();
 
   // nullptr until the segment's footer was learnt. Lives as long as this.
-  const FilterDirectory* Find(size_t segment) const {
-    return known_[segment].load(std::memory_order_acquire);
-  }
+  FilterDirectory* Find(size_t segment) const { return known_[segment].load(std::memory_order_acquire); }
   // The footer of that segment, which has a filter.
-  const FilterDirectory& Learn(size_t segment, const SegmentFooter& footer);
+  FilterDirectory& Learn(size_t segment, const SegmentFooter& footer);
+  // Fetches what a lookup will need of the held filters of several segments, all at once.
+  void Prefetch(uint64_t hash) const;
 
  private:
   // Each is set once and owned.
-  std::unique_ptr<std::atomic<const FilterDirectory*>[]> known_;
+  std::unique_ptr<std::atomic<FilterDirectory*>[]> known_;
   size_t segments_;
 };
 

@@ -15,11 +15,13 @@ Result<TableLookup> TableLookupWalk::TakeResult() {
   return std::move(result_);
 }
 
-BlockRef TableLookupWalk::Fetch(const BlockHandle& handle, BlockKind kind) {
+BlockRef TableLookupWalk::Fetch(const BlockHandle& handle, BlockKind kind, HeldBlock* held) {
   if (provided_) {
     return std::exchange(provided_, BlockRef());
   }
-  BlockRef block = FindCachedBlock(*environment_, view_->id, handle, kind);
+  const BlockKey key = CacheKeyOf(view_->id, handle);
+  BlockCache& cache = environment_->cache;
+  BlockRef block = held != nullptr ? cache.LookupToHold(key, kind, *held) : cache.Lookup(key, kind);
   if (!block) {
     wanted_ = handle;
     wanted_kind_ = kind;
@@ -32,13 +34,16 @@ bool TableLookupWalk::Run(const PointQuery& query) {
     Outcome outcome = Outcome::kGoOn;
     switch (stage_) {
       case Stage::kSegment:
-        outcome = RunSegment(query, view_->segments[segments_left_ - 1]);
+        outcome = RunSegment(query);
         break;
-      case Stage::kFooter:
-        outcome = RunFooter(view_->segments[segments_left_ - 1]);
+      case Stage::kRange:
+        outcome = RunRange(query);
         break;
       case Stage::kFilter:
         outcome = RunFilter(query);
+        break;
+      case Stage::kFooter:
+        outcome = RunFooter();
         break;
       case Stage::kIndex:
         outcome = RunIndex(query);
@@ -66,30 +71,70 @@ TableLookupWalk::Outcome TableLookupWalk::Fail(uint64_t table_offset, std::strin
   return Outcome::kEnded;
 }
 
-TableLookupWalk::Outcome TableLookupWalk::RunSegment(const PointQuery& query,
-                                                     const SegmentDescriptor& segment) {
-  if (segment.range_tombstones) {
-    result_ = Unsupported(fmt::format("table {} has range tombstones", view_->id.value));
-    return Outcome::kEnded;
-  }
-  if (query.user_key < segment.smallest_user_key() || query.user_key > segment.largest_user_key()) {
-    return Outcome::kNextSegment;
+TableLookupWalk::Outcome TableLookupWalk::RunSegment(const PointQuery& query) {
+  const size_t segments = view_->segments.size();
+  if (segments > 1 && segments_left_ == segments) {
+    filters_->Prefetch(query.hash);
   }
   filter_ = filters_->Find(segments_left_ - 1);
   filter_passed_ = false;
   footer_block_ = BlockRef();
-  stage_ = filter_ != nullptr ? Stage::kFilter : Stage::kFooter;
+  stage_ = Stage::kRange;
+  const char* const held = filter_ != nullptr ? filter_->HeldPageOf(query.hash) : nullptr;
+  // A held filter answers sooner than the segment's range does, whose keys lie elsewhere.
+  return held == nullptr ? Outcome::kGoOn : AskFilter(query, {held, filter_->geometry().page_bytes()});
+}
+
+TableLookupWalk::Outcome TableLookupWalk::RunRange(const PointQuery& query) {
+  if (segment().range_tombstones) {
+    result_ = Unsupported(fmt::format("table {} has range tombstones", view_->id.value));
+    return Outcome::kEnded;
+  }
+  if (query.user_key < segment().smallest_user_key() || query.user_key > segment().largest_user_key()) {
+    return Outcome::kNextSegment;
+  }
+  stage_ = filter_ != nullptr && !filter_passed_ ? Stage::kFilter : Stage::kFooter;
   return Outcome::kGoOn;
 }
 
-TableLookupWalk::Outcome TableLookupWalk::RunFooter(const SegmentDescriptor& segment) {
-  BlockRef block = Fetch(segment.footer, BlockKind::kFooter);
+TableLookupWalk::Outcome TableLookupWalk::RunFilter(const PointQuery& query) {
+  const BlockHandle& handle = filter_->PageOf(query.hash);
+  HeldBlock held;
+  const BlockRef page = Fetch(handle, BlockKind::kFilter, &held);
+  if (!page) {
+    return Outcome::kNeedsBlock;
+  }
+  const std::string_view payload = PayloadOf(page.bytes());
+  if (payload.size() != filter_->geometry().page_bytes()) {
+    return Fail(handle.table_offset, "a filter page has a wrong length");
+  }
+  if (held) {
+    filter_->Hold(query.hash, std::move(held), payload);
+  }
+  // Unless the filter was found by way of the footer, that comes now.
+  stage_ = footer_block_ ? Stage::kIndex : Stage::kFooter;
+  return AskFilter(query, payload);
+}
+
+TableLookupWalk::Outcome TableLookupWalk::AskFilter(const PointQuery& query, std::string_view page) {
+  ++filters_asked_;
+  if (!FilterMayContain(filter_->geometry(), page, query.hash)) {
+    return Outcome::kNextSegment;
+  }
+  ++filters_passed_;
+  filter_passed_ = true;
+  return Outcome::kGoOn;
+}
+
+TableLookupWalk::Outcome TableLookupWalk::RunFooter() {
+  const BlockHandle& handle = segment().footer;
+  BlockRef block = Fetch(handle, BlockKind::kFooter);
   if (!block) {
     return Outcome::kNeedsBlock;
   }
   const std::optional<SegmentFooter> footer = SegmentFooter::Parse(PayloadOf(block.bytes()));
   if (!footer) {
-    return Fail(segment.footer.table_offset, "a segment footer is malformed");
+    return Fail(handle.table_offset, "a segment footer is malformed");
   }
   footer_block_ = std::move(block);
   footer_ = *footer;
@@ -100,28 +145,6 @@ TableLookupWalk::Outcome TableLookupWalk::RunFooter(const SegmentDescriptor& seg
     filter_ = &filters_->Learn(segments_left_ - 1, footer_);
     stage_ = Stage::kFilter;
   }
-  return Outcome::kGoOn;
-}
-
-TableLookupWalk::Outcome TableLookupWalk::RunFilter(const PointQuery& query) {
-  const FilterGeometry& geometry = filter_->geometry();
-  const BlockHandle& handle = filter_->PageOf(query.hash);
-  const BlockRef page = Fetch(handle, BlockKind::kFilter);
-  if (!page) {
-    return Outcome::kNeedsBlock;
-  }
-  const std::string_view payload = PayloadOf(page.bytes());
-  if (payload.size() != geometry.page_bytes()) {
-    return Fail(handle.table_offset, "a filter page has a wrong length");
-  }
-  ++filters_asked_;
-  if (!FilterMayContain(geometry, payload, query.hash)) {
-    return Outcome::kNextSegment;
-  }
-  ++filters_passed_;
-  filter_passed_ = true;
-  // Unless the filter was found by way of the footer, that comes now.
-  stage_ = footer_block_ ? Stage::kIndex : Stage::kFooter;
   return Outcome::kGoOn;
 }
 

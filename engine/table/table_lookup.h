@@ -43,7 +43,7 @@ struct TableLookup {
 };
 
 // A found key costs one data block at most; segments are asked newest first, each behind its filter, which
-// is asked before the footer once `filters` knows where it lies.
+// is asked before the footer once `filters` knows where it lies, and before anything else once it is held.
 //
 //   TableLookupWalk walk(environment, view, filters);
 //   while (!walk.Run(query)) {
@@ -67,16 +67,21 @@ class TableLookupWalk {
   Result<TableLookup> TakeResult();
 
  private:
-  enum class Stage : uint8_t { kSegment, kFooter, kFilter, kIndex, kData };
+  enum class Stage : uint8_t { kSegment, kRange, kFilter, kFooter, kIndex, kData };
   enum class Outcome : uint8_t { kGoOn, kNeedsBlock, kNextSegment, kEnded };
 
-  Outcome RunSegment(const PointQuery& query, const SegmentDescriptor& segment);
-  Outcome RunFooter(const SegmentDescriptor& segment);
+  Outcome RunSegment(const PointQuery& query);
+  Outcome RunRange(const PointQuery& query);
+  Outcome RunFooter();
   Outcome RunFilter(const PointQuery& query);
   Outcome RunIndex(const PointQuery& query);
   Outcome RunData(const PointQuery& query);
   Outcome Answer(const FoundVersion& found, BlockRef block);
-  BlockRef Fetch(const BlockHandle& handle, BlockKind kind);
+  // Empty: then it is wanted.
+  BlockRef Fetch(const BlockHandle& handle, BlockKind kind, HeldBlock* held = nullptr);
+  // Answers by the page of the filter that is asked.
+  Outcome AskFilter(const PointQuery& query, std::string_view page);
+  const SegmentDescriptor& segment() const { return view_->segments[segments_left_ - 1]; }
   Outcome Fail(uint64_t table_offset, std::string_view what);
 
   const TableEnvironment* environment_;
@@ -85,7 +90,7 @@ class TableLookupWalk {
   size_t segments_left_;
   Stage stage_ = Stage::kSegment;
   // Of the segment that is asked, as far as they are known.
-  const FilterDirectory* filter_ = nullptr;
+  FilterDirectory* filter_ = nullptr;
   bool filter_passed_ = false;
   BlockRef footer_block_;  // empty: not read yet
   SegmentFooter footer_;
