@@ -255,7 +255,7 @@ JobEnvironment StoreImpl::MakeJobEnvironment() {
           .new_table_id = [versions = versions_.get()] { return versions->NewTableId(); },
           .has_one_generation = [versions =
                                      versions_.get()](TableId id) { return versions->HasOneGeneration(id); },
-          .carries_cached = shape_.techniques.block_merge,
+          .carries_cached = shape_.techniques.block_merge || shape_.techniques.append_merge,
           .observer = hot_keys_.get()};
 }
 
