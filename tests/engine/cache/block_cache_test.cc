@@ -225,6 +225,76 @@ TEST(BlockCache, ASuccessorStandsAsItsPredecessorDid) {
   EXPECT_TRUE(IsBlock(cache.Lookup(KeyOf(2, 1), BlockKind::kData), 2));
 }
 
+// Asked for until it is held, as who asks again and again does.
+HeldBlock HoldOf(BlockCache& cache, uint64_t n, BlockKind kind = BlockKind::kFilter) {
+  HeldBlock held;
+  for (int i = 0; i < 20 && !held; ++i) {
+    EXPECT_TRUE(IsBlock(cache.LookupToHold(KeyOf(n), kind, held), n));
+  }
+  return held;
+}
+
+TEST(BlockCache, AHeldBlockStaysUntilItIsLetGo) {
+  BlockCache cache(1 * kMiB, 1);
+  cache.Insert(KeyOf(1), BlockKind::kFilter, BlockOf(1));
+  HeldBlock held;
+  EXPECT_TRUE(IsBlock(cache.LookupToHold(KeyOf(1), BlockKind::kFilter, held), 1));
+  EXPECT_FALSE(held) << "asked once";
+  EXPECT_FALSE(cache.LookupToHold(KeyOf(2), BlockKind::kFilter, held));
+  held = HoldOf(cache, 1);
+  ASSERT_TRUE(held);
+  EXPECT_GT(cache.statistics().held_bytes, kBlockBytes);
+  HeldBlock second = HoldOf(cache, 1);
+  const auto flood = [&cache](uint64_t first) {
+    for (uint64_t n = first; n < first + 3000; ++n) {
+      cache.Insert(KeyOf(n), BlockKind::kIndex, BlockOf(n));
+      ASSERT_LE(cache.statistics().charged_bytes, 1 * kMiB);
+    }
+  };
+  flood(100);
+  EXPECT_TRUE(IsBlock(cache.Peek(KeyOf(1)), 1));
+  EXPECT_EQ(cache.StandingOf(KeyOf(1)), CacheStanding::kProven);
+  held = HeldBlock();
+  EXPECT_GT(cache.statistics().held_bytes, kBlockBytes) << "somebody else holds it";
+  flood(10000);
+  EXPECT_TRUE(IsBlock(cache.Peek(KeyOf(1)), 1));
+  second = HeldBlock();
+  EXPECT_EQ(cache.statistics().held_bytes, 0U);
+  flood(20000);
+  EXPECT_FALSE(cache.Peek(KeyOf(1)));
+}
+
+TEST(BlockCache, AQuarterOfItIsHeldAtMost) {
+  BlockCache cache(1 * kMiB, 1);
+  std::vector<HeldBlock> held;
+  for (uint64_t n = 0; n < 200; ++n) {
+    cache.Insert(KeyOf(n), BlockKind::kFilter, BlockOf(n));
+    if (HeldBlock block = HoldOf(cache, n)) {
+      held.push_back(std::move(block));
+    }
+  }
+  EXPECT_LE(cache.statistics().held_bytes, 256 * kKiB);
+  EXPECT_GT(cache.statistics().held_bytes, 240 * kKiB);
+  held.clear();
+  EXPECT_EQ(cache.statistics().held_bytes, 0U);
+}
+
+TEST(BlockCache, WhatIsHeldOutlivesItsErasure) {
+  BlockCache cache(1 * kMiB, 1);
+  cache.Insert(KeyOf(1), BlockKind::kFilter, BlockOf(1));
+  HeldBlock held = HoldOf(cache, 1);
+  ASSERT_TRUE(held);
+  const std::string_view bytes = cache.Peek(KeyOf(1)).bytes();
+  cache.EraseTable(TableId(1));
+  EXPECT_EQ(cache.statistics().charged_bytes, 0U);
+  EXPECT_EQ(bytes, std::string(kBlockBytes, '\1'));
+  // Back under the same name, it is a block that nobody holds.
+  cache.Insert(KeyOf(1), BlockKind::kFilter, BlockOf(1));
+  held = HeldBlock();
+  EXPECT_EQ(cache.statistics().held_bytes, 0U);
+  EXPECT_TRUE(cache.Peek(KeyOf(1)));
+}
+
 TEST(BlockCache, ManyThreadsSeeOnlyWholeBlocks) {
   BlockCache cache(1 * kMiB, 4);
   std::atomic<uint64_t> wrong{0};
@@ -232,11 +302,18 @@ TEST(BlockCache, ManyThreadsSeeOnlyWholeBlocks) {
   for (uint64_t seed = 0; seed < 4; ++seed) {
     threads.emplace_back([&cache, &wrong, seed] {
       Prng prng(seed);
+      HeldBlock held;
       for (int i = 0; i < 20000; ++i) {
         const uint64_t n = prng.Below(600);
         const uint64_t table = 1 + n % 5;
         if (prng.OneIn(2000)) {
           cache.EraseTable(TableId(table));
+        } else if (prng.OneIn(10)) {
+          HeldBlock block;
+          (void)cache.LookupToHold(KeyOf(n, table), BlockKind::kData, block);
+          if (block) {
+            held = std::move(block);
+          }
         } else if (prng.OneIn(500)) {
           (void)cache.CachedDataBlocks(TableId(table));
           (void)cache.statistics();
@@ -253,6 +330,7 @@ TEST(BlockCache, ManyThreadsSeeOnlyWholeBlocks) {
   }
   EXPECT_EQ(wrong.load(), 0u);
   EXPECT_LE(cache.statistics().charged_bytes, 1 * kMiB);
+  EXPECT_EQ(cache.statistics().held_bytes, 0u);
 }
 
 }  // namespace

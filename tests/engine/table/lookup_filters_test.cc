@@ -63,6 +63,43 @@ TEST(LookupFilters, OnceFootersWereReadAFilterIsAskedWithoutThem) {
   }
 }
 
+TEST(LookupFilters, FilterPagesThatAreAskedAgainAndAgainAreHeld) {
+  TableFixture fixture;
+  // The second segment covers a part of the first one's range.
+  const TableView view =
+      fixture.Append(fixture.Build(NumberedEntries(9000, 20, 2)), NumberedEntries(400, 30, 7));
+  const auto hits = [&] { return fixture.cache.statistics().of(BlockKind::kFilter).hits; };
+  {
+    FilterDirectories filters(view.segments.size());
+    const auto get = [&](std::string_view key) {
+      return fixture.Run(
+          GetFromTable(fixture.environment, view, PointQuery(key, kSequenceNumberMax), true, filters));
+    };
+    const auto get_all = [&] {
+      for (uint64_t i = 0; i < 9000; i += 7) {
+        for (const std::string& key : {NumberedKey(2 * i), NumberedKey(i) + "x"}) {
+          const Result<TableLookup> found = get(key);
+          ASSERT_EQ(ValueOf(found), ValueOf(fixture.Get(view, key)));
+          ASSERT_LE(found->filters_misled, found->filters_asked);
+        }
+      }
+    };
+    get_all();
+    EXPECT_GT(fixture.cache.statistics().held_bytes, 4000U);
+    // Without a search in the cache, and with the same answers.
+    const uint64_t before = hits();
+    for (uint64_t i = 0; i < 9000; ++i) {
+      ASSERT_EQ(ValueOf(get(NumberedKey(2 * i) + "y")), "(absent)");
+    }
+    EXPECT_EQ(hits(), before);
+    get_all();
+    // A lookup that reads while the table's blocks are dropped sees what it saw.
+    fixture.cache.EraseTable(view.id);
+    get_all();
+  }
+  EXPECT_EQ(fixture.cache.statistics().held_bytes, 0U);
+}
+
 TEST(LookupFilters, ASegmentBesideOthersHasItsShareOfFalsePositives) {
   TableFixture fixture;
   const TableView first = fixture.Build(NumberedEntries(9000, 20, 2));
