@@ -1,5 +1,7 @@
 #include "engine/sst_log/log_picker.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 #include <tuple>
@@ -157,6 +159,29 @@ std::vector<LogTables> GroupsPaidFor(const Version& version, const BusySet& busy
     }
   }
   return tables;
+}
+
+std::vector<std::string> CheckSettledLogs(const Version& version, double share) {
+  std::vector<std::string> violations;
+  uint64_t tree_bytes = 0;
+  uint64_t log_bytes = 0;
+  for (uint32_t level = 1; level < kLevels; ++level) {
+    tree_bytes += version.tree(level).totals().valid_bytes;
+    log_bytes += version.level(level).log_totals.valid_bytes;
+    const size_t depth = version.level(level).log_index.depth();
+    if (depth > kLogDepthMax) {
+      violations.push_back(fmt::format("{} tables of the log of level {} hold one key", depth, level));
+    }
+  }
+  if (static_cast<double>(log_bytes) > share * static_cast<double>(tree_bytes)) {
+    violations.push_back(
+        fmt::format("logs hold {} bytes, trees {}: more than a share of {}", log_bytes, tree_bytes, share));
+  }
+  const uint32_t last = version.last_level();
+  if (last > 0 && !version.level(last).log.empty()) {
+    violations.push_back(fmt::format("level {}, the last one, has a log", last));
+  }
+  return violations;
 }
 
 }  // namespace varve

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "engine/base/key_range.h"
@@ -32,9 +33,6 @@ struct LogConfig {
 inline constexpr size_t kLogDepthMax = 8;
 // Tables come into a Log up to this score: while some are on their way down, others may come.
 inline constexpr double kLogScoreMax = 1.5;
-// What pseudo compaction leaves in a full Tree, of its capacity. Merges from above rewrite what is left: with
-// 0.3 a load of skewed updates reads and writes a tenth more, with 0.65 a quarter.
-inline constexpr double kTreeShareLeft = 0;
 
 // What the Log of `level` may hold: the share of what all Trees hold, in equal parts for the levels above the
 // last one with tables. 0 for those that have none: level 0, the last level and what is below it, and all
@@ -67,5 +65,11 @@ std::vector<LogTables> GroupsIn(const Version& version, const BusySet& busy, uin
 
 // The groups for whose tables readers have paid what their merge writes (LiveTable::paid_bytes).
 std::vector<LogTables> GroupsPaidFor(const Version& version, const BusySet& busy, uint32_t level);
+
+// What is to hold of the Logs of a store in which nothing is due, each violation in words: they hold no more
+// than `share` of what the Trees hold, no key lies in more than kLogDepthMax tables of one Log, and the last
+// level with tables has none. (That level 0 and the format's last level have none holds at any time:
+// CheckVersion.)
+std::vector<std::string> CheckSettledLogs(const Version& version, double share);
 
 }  // namespace varve

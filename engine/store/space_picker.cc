@@ -23,13 +23,7 @@ std::optional<CompactionPlan> PlanOfOldest(const Version& version, const TreeCon
   plan.output_level = 1;
   plan.output_table_bytes = config.table_bytes;
   for (size_t i = 0; i < count; i++) {
-    const std::shared_ptr<const LiveTable>& table = version.level0()[i].table;
-    plan.inputs.push_back({{0, Part::kLevel0}, table});
-    if (i == 0) {
-      plan.hull = table->range().Owned();
-    } else {
-      ExtendToCover(plan.hull, table->range());
-    }
+    plan.AddInput({0, Part::kLevel0}, version.level0()[i].table);
   }
   plan.children = version.tree(1).Overlapping(plan.hull);
   for (const std::shared_ptr<const LiveTable>& child : plan.children) {

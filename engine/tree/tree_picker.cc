@@ -85,10 +85,8 @@ std::optional<CompactionPlan> PlanOfLogTables(const Version& version, const Tree
   CompactionPlan plan;
   plan.reason = reason;
   plan.output_level = level + 1;
-  plan.hull = tables.front()->range().Owned();
   for (const std::shared_ptr<const LiveTable>& table : tables) {
-    plan.inputs.push_back({{level, Part::kLog}, table});
-    ExtendToCover(plan.hull, table->range());
+    plan.AddInput({level, Part::kLog}, table);
   }
   return Complete(version, config, state.busy, std::move(plan));
 }
@@ -113,8 +111,7 @@ std::optional<CompactionPlan> PlanOfTable(const Version& version, const TreeConf
   CompactionPlan plan;
   plan.reason = reason;
   plan.output_level = level + 1;
-  plan.inputs.push_back({{level, Part::kTree}, table});
-  plan.hull = table->range().Owned();
+  plan.AddInput({level, Part::kTree}, table);
   const std::vector<StampedTable>& log = version.level(level).log;
   std::vector<bool> chosen(log.size(), false);
   CloseUnderOverlap(log, chosen, plan.hull);
@@ -190,21 +187,14 @@ std::optional<CompactionPlan> PickPseudoCompaction(const Version& version, const
                                                    const TreePickerState& state, uint32_t level) {
   const double score = LogScore(version, LogConfigOf(config), level, state.leaving_log_bytes[level]);
   const uint64_t bytes = IdleTreeBytes(version, state, level);
-  const auto bytes_left =
-      static_cast<uint64_t>(kTreeShareLeft * static_cast<double>(LevelCapacityBytes(config, level)));
-  if (score >= kLogScoreMax || bytes <= bytes_left) {
+  if (score >= kLogScoreMax || bytes == 0) {
     return std::nullopt;
   }
   CompactionPlan plan;
   plan.kind = MergeKind::kPseudoCompaction;
   plan.output_level = level;
-  for (std::shared_ptr<const LiveTable>& table :
-       TablesForLog(version, state.busy, level, bytes - bytes_left)) {
-    if (plan.inputs.empty()) {
-      plan.hull = table->range().Owned();
-    }
-    ExtendToCover(plan.hull, table->range());
-    plan.inputs.push_back({{level, Part::kTree}, std::move(table)});
+  for (std::shared_ptr<const LiveTable>& table : TablesForLog(version, state.busy, level, bytes)) {
+    plan.AddInput({level, Part::kTree}, std::move(table));
   }
   return plan.inputs.empty() ? std::nullopt : std::optional<CompactionPlan>(std::move(plan));
 }
@@ -361,8 +351,7 @@ CompactionPlan PlanOfItself(const TreeConfig& config, uint32_t level,
   plan.reason = reason;
   plan.output_level = level;
   plan.output_table_bytes = config.table_bytes;
-  plan.inputs.push_back({{level, Part::kTree}, table});
-  plan.hull = table->range().Owned();
+  plan.AddInput({level, Part::kTree}, table);
   return plan;
 }
 

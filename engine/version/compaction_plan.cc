@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <utility>
+
 namespace varve {
 
 std::string_view MergeKindName(MergeKind kind) {
@@ -36,6 +38,15 @@ std::string_view PlanReasonName(PlanReason reason) {
       return "reads";
   }
   return "unknown";
+}
+
+void CompactionPlan::AddInput(Place place, std::shared_ptr<const LiveTable> table) {
+  if (inputs.empty()) {
+    hull = table->range().Owned();
+  } else {
+    ExtendToCover(hull, table->range());
+  }
+  inputs.push_back({place, std::move(table)});
 }
 
 uint64_t CompactionPlan::input_bytes() const {

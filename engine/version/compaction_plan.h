@@ -59,6 +59,8 @@ struct CompactionPlan {
   std::vector<std::shared_ptr<const LiveTable>> grandparents;
   uint64_t grandparent_bytes_max = 0;
 
+  // Adds an input, and makes the hull cover it.
+  void AddInput(Place place, std::shared_ptr<const LiveTable> table);
   uint64_t input_bytes() const;
   uint64_t child_bytes() const;
 };

@@ -37,20 +37,6 @@ uint32_t Version::last_level() const {
   return 0;
 }
 
-bool Version::AnyBelowTreeOverlaps(uint32_t i, const KeyRangeView& range) const {
-  for (uint32_t below = i; below < kLevels; ++below) {
-    if (below > i && levels_[below]->tree.AnyOverlaps(range)) {
-      return true;
-    }
-    for (const SortedTables& run : levels_[below]->log_index.runs()) {
-      if (run.AnyOverlaps(range)) {
-        return true;
-      }
-    }
-  }
-  return false;
-}
-
 std::string Version::ToString() const {
   std::string text =
       fmt::format("epoch {} last-sequence {} log-start {} next-table {} next-stamp {}{}\n",

@@ -103,9 +103,6 @@ class Version {
   // The deepest level with a table in its Tree or Log; 0 when none has.
   uint32_t last_level() const;
 
-  // Whether the range meets a table that is read after Tree `i`: Log_i or anything deeper.
-  bool AnyBelowTreeOverlaps(uint32_t i, const KeyRangeView& range) const;
-
   // Every table, once for each place that holds it: level 0, then each level's Tree, Log and Buffer.
   template <typename Visit>
   void ForEachTable(Visit visit) const;

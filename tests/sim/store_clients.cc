@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/ring/when_all.h"
+#include "engine/sst_log/log_picker.h"
 
 namespace varve::sim {
 
@@ -125,6 +126,19 @@ Task<void> StoreClients::Settle() {
   world_.trace.Add("settle: {}", settled.ToString());
   if (!settled.ok()) {
     world_.OnError("settle", settled);
+  } else if (!fills_device && !world_.device.disturbed()) {
+    CheckSettled();
+  }
+}
+
+// While another client has no new job running meanwhile, nothing is due.
+void StoreClients::CheckSettled() {
+  if (world_.version() == nullptr ||
+      store_->StatisticsJson().find("\"running_jobs\":0,") == std::string::npos) {
+    return;
+  }
+  for (const std::string& violation : CheckSettledLogs(*world_.version(), log_share)) {
+    world_.trace.Fail("settled: {}", violation);
   }
 }
 

@@ -24,6 +24,8 @@ class StoreClients {
   uint64_t sleep_nanos_max = 1;
   // Writes much, and may be told that there is no space.
   bool fills_device = false;
+  // Of what the store's Logs may hold, of the bytes in Trees.
+  double log_share = 0;
 
   // Until each client has done so many, or the device is off.
   Task<void> Run(Store& store, uint64_t operations);
@@ -43,6 +45,7 @@ class StoreClients {
   Task<void> Write(size_t client);
   Task<void> Sync();
   Task<void> Settle();
+  void CheckSettled();
   Task<void> Get(size_t client);
   Task<void> ScanView(const StoreOracle::View& view, const Snapshot* snapshot);
   Task<void> Scan();

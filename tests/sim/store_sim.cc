@@ -112,6 +112,7 @@ class StoreRun {
   bool Open() {
     options_.techniques = techniques_.Next();
     options_.sst_log_share = DrawnTechniques::kLogShare;
+    workers_.log_share = options_.techniques.sst_log ? options_.sst_log_share : 0;
     StoreEnvironment environment{.device = device_,
                                  .clock = world_.clock,
                                  .logger = world_.logger(),

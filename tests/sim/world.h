@@ -52,6 +52,8 @@ class World : private InstallObserver, private Logger {
   // Checks the invariants of every Version and of the edit that made it.
   InstallObserver& installs() { return *this; }
   Logger& logger() { return *this; }
+  // The newest that was installed; nullptr before that.
+  const Version* version() const { return version_.get(); }
 
   bool failed() const { return !trace.failure().empty(); }
   // `status` is an error: fails the run unless a fault of the device explains it.

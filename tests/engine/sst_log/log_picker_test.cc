@@ -285,5 +285,35 @@ TEST_F(LogPicker, NoGroupEverLeavesSomethingOlderBehind) {
   }
 }
 
+TEST_F(LogPicker, TheCheckOfASettledStoreSeesLogsThatHoldTooMuch) {
+  TenBelow();
+  Log(1, 1, "a0", "a9");
+  EXPECT_TRUE(CheckSettledLogs(Build(), 0.1).empty());
+  Log(1, 2, "b0", "b9");
+  const std::vector<std::string> violations = CheckSettledLogs(Build(), 0.1);
+  ASSERT_EQ(violations.size(), 1u);
+  EXPECT_NE(violations[0].find("more than a share of 0.1"), std::string::npos) << violations[0];
+}
+
+TEST_F(LogPicker, TheCheckOfASettledStoreSeesLogsThatAreTooDeep) {
+  TenBelow();
+  for (uint64_t id = 1; id <= kLogDepthMax; ++id) {
+    Log(1, id, "c0", "c9");
+  }
+  EXPECT_TRUE(CheckSettledLogs(Build(), 1).empty());
+  Log(1, 50, "c3", "c4");
+  const std::vector<std::string> violations = CheckSettledLogs(Build(), 1);
+  ASSERT_EQ(violations.size(), 1u);
+  EXPECT_NE(violations[0].find("9 tables of the log of level 1 hold one key"), std::string::npos);
+}
+
+TEST_F(LogPicker, TheCheckOfASettledStoreSeesALogOfTheLastLevel) {
+  TenBelow();
+  Log(2, 1, "a0", "a9");
+  const std::vector<std::string> violations = CheckSettledLogs(Build(), 1);
+  ASSERT_EQ(violations.size(), 1u);
+  EXPECT_NE(violations[0].find("level 2, the last one, has a log"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace varve
