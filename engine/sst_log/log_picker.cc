@@ -38,16 +38,25 @@ int CostClassOf(const LiveTable& table, const SortedTables& below) {
 
 }  // namespace
 
+bool HasLog(const Version& version, uint32_t level) {
+  if (level == 0 || level + 1 >= kLevels) {
+    return false;
+  }
+  const uint64_t below = version.tree(level + 1).totals().valid_bytes;
+  return below > 0 && below >= version.totals(level).valid_bytes;
+}
+
 uint64_t LogCapacityBytes(const Version& version, const LogConfig& config, uint32_t level) {
-  const uint32_t last = version.last_level();
-  if (level == 0 || level >= last) {
+  if (!HasLog(version, level)) {
     return 0;
   }
   uint64_t tree_bytes = 0;
-  for (uint32_t i = 1; i <= last; ++i) {
+  uint64_t parts = 0;
+  for (uint32_t i = 1; i < kLevels; ++i) {
     tree_bytes += version.tree(i).totals().valid_bytes;
+    parts += HasLog(version, i) ? 1 : 0;
   }
-  const double capacity = config.share * static_cast<double>(tree_bytes) / (last - 1);
+  const double capacity = config.share * static_cast<double>(tree_bytes) / static_cast<double>(parts);
   return capacity < static_cast<double>(kTablesMin * config.table_bytes) ? 0
                                                                          : static_cast<uint64_t>(capacity);
 }
@@ -61,8 +70,9 @@ double LogScore(const Version& version, const LogConfig& config, uint32_t level,
   }
   const uint64_t capacity = LogCapacityBytes(version, config, level);
   if (capacity == 0) {
-    // None is to be there: the technique was switched off, or the level has become the last one.
-    return 1 + static_cast<double>(bytes) / static_cast<double>(std::max<uint64_t>(config.table_bytes, 1));
+    // None is to be there: the technique was switched off, or the level below has become smaller.
+    const uint64_t below = version.tree(level + 1).totals().valid_bytes + config.table_bytes;
+    return 1 + static_cast<double>(bytes) / static_cast<double>(std::max<uint64_t>(below, 1));
   }
   // The depth falls when jobs end.
   const bool too_deep = at.log_index.depth() > kLogDepthMax && leaving_bytes == 0;
@@ -172,14 +182,13 @@ std::vector<std::string> CheckSettledLogs(const Version& version, double share) 
     if (depth > kLogDepthMax) {
       violations.push_back(fmt::format("{} tables of the log of level {} hold one key", depth, level));
     }
+    if (!version.level(level).log.empty() && !HasLog(version, level)) {
+      violations.push_back(fmt::format("level {} has a log over a smaller level", level));
+    }
   }
   if (static_cast<double>(log_bytes) > share * static_cast<double>(tree_bytes)) {
     violations.push_back(
         fmt::format("logs hold {} bytes, trees {}: more than a share of {}", log_bytes, tree_bytes, share));
-  }
-  const uint32_t last = version.last_level();
-  if (last > 0 && !version.level(last).log.empty()) {
-    violations.push_back(fmt::format("level {}, the last one, has a log", last));
   }
   return violations;
 }

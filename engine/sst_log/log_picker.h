@@ -34,9 +34,13 @@ inline constexpr size_t kLogDepthMax = 8;
 // Tables come into a Log up to this score: while some are on their way down, others may come.
 inline constexpr double kLogScoreMax = 1.5;
 
-// What the Log of `level` may hold: the share of what all Trees hold, in equal parts for the levels above the
-// last one with tables. 0 for those that have none: level 0, the last level and what is below it, and all
-// where the part is smaller than two tables.
+// Whether the level has a Log: where the Tree below holds at least as much as the level itself. Over a
+// smaller one a merge rewrites little, so there is nothing to share; and a Tree that is emptied into it, as
+// pseudo compaction does, would leave two levels of like size, each full of what the other has newer versions
+// of.
+bool HasLog(const Version& version, uint32_t level);
+// What the Log of `level` may hold: the share of what all Trees hold, in equal parts for the levels that have
+// one. 0 for the others, and for all where the part is smaller than two tables.
 uint64_t LogCapacityBytes(const Version& version, const LogConfig& config, uint32_t level);
 
 // At least 1 when tables have to leave the Log: it holds too many bytes, or too many tables over one key.
@@ -67,8 +71,8 @@ std::vector<LogTables> GroupsIn(const Version& version, const BusySet& busy, uin
 std::vector<LogTables> GroupsPaidFor(const Version& version, const BusySet& busy, uint32_t level);
 
 // What is to hold of the Logs of a store in which nothing is due, each violation in words: they hold no more
-// than `share` of what the Trees hold, no key lies in more than kLogDepthMax tables of one Log, and the last
-// level with tables has none. (That level 0 and the format's last level have none holds at any time:
+// than `share` of what the Trees hold, no key lies in more than kLogDepthMax tables of one Log, and levels
+// over a smaller one have none. (That level 0 and the format's last level have none holds at any time:
 // CheckVersion.)
 std::vector<std::string> CheckSettledLogs(const Version& version, double share);
 
