@@ -59,7 +59,9 @@ struct EngineStatistics {
     std::optional<uint64_t> filters_asked, filters_misled;
     std::optional<double> filter_expected_rate;
   };
-  std::map<std::string, uint64_t> compactions;  // jobs by kind
+  // By kind: jobs, and the tables that they took in.
+  std::map<std::string, uint64_t> compactions;
+  std::map<std::string, uint64_t> compacted_tables;
   std::optional<double> stall_seconds;
   std::optional<uint64_t> space_bytes;
   std::vector<Level> levels;

@@ -53,6 +53,16 @@ uint64_t LessBefore(uint64_t now, uint64_t before) {
   return now >= before ? now - before : now;
 }
 
+using CountsByKind = std::map<std::string, uint64_t>;
+
+CountsByKind LessBefore(CountsByKind now, const CountsByKind& before) {
+  for (auto& [kind, count] : now) {
+    const auto same = before.find(kind);
+    count = LessBefore(count, same == before.end() ? 0 : same->second);
+  }
+  return now;
+}
+
 // The users of one lane, and what they counted.
 struct LaneUsers {
   ThreadShared shared;
@@ -168,10 +178,9 @@ void PhaseMeter::Finish(PhaseFigures& figures, bool engine_was_reopened) {
   figures.cache = end.cache;
   figures.series.push_back(end);
   figures.engine = engine_.statistics();
-  for (auto& [kind, jobs] : figures.engine.compactions) {
-    const auto before = begin_engine_.compactions.find(kind);
-    jobs -= before == begin_engine_.compactions.end() ? 0 : std::min(jobs, before->second);
-  }
+  figures.engine.compactions = LessBefore(std::move(figures.engine.compactions), begin_engine_.compactions);
+  figures.engine.compacted_tables =
+      LessBefore(std::move(figures.engine.compacted_tables), begin_engine_.compacted_tables);
   if (figures.engine.stall_seconds.has_value()) {
     *figures.engine.stall_seconds -= begin_engine_.stall_seconds.value_or(0);
   }

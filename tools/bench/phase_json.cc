@@ -100,6 +100,7 @@ nlohmann::json ToJson(const PhaseFigures& figures) {
       {"cache", {{"hits", figures.cache.hits}, {"misses", figures.cache.misses}}},
       {"cache_hit_ratio", Ratio(figures.cache.hits, figures.cache.hits + figures.cache.misses)},
       {"compactions", figures.engine.compactions},
+      {"compacted_tables", figures.engine.compacted_tables},
       {"cpu_seconds", figures.cpu_seconds},
       {"peak_memory_bytes", figures.peak_memory_bytes},
       {"series", SeriesJson(figures)},

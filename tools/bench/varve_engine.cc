@@ -179,6 +179,7 @@ class VarveEngine final : public Engine {
     }
     for (const auto& [kind, of] : json["compactions"].items()) {
       statistics.compactions[kind] = NumberAt(of, "jobs");
+      statistics.compacted_tables[kind] = NumberAt(of, "tables");
     }
     const nlohmann::json& stalls = json["stalls"];
     statistics.stall_seconds =
