@@ -52,88 +52,83 @@ BlockCache::BlockCache(uint64_t capacity_bytes, uint32_t shards) : capacity_byte
   const uint32_t count = ShardsFor(capacity_bytes, shards);
   shard_mask_ = count - 1;
   for (uint32_t i = 0; i < count; ++i) {
-    shards_.push_back(std::make_unique<Shard>(capacity_bytes / count));
+    shards_.push_back(std::make_shared<Shard>(capacity_bytes / count));
   }
 }
 
 BlockCache::~BlockCache() = default;
 
 // The high bits choose the shard: the low ones choose the bucket within it.
-BlockCache::Shard& BlockCache::ShardOf(uint64_t hash) const {
-  return *shards_[hash >> 48 & shard_mask_];
+const std::shared_ptr<BlockCache::Shard>& BlockCache::ShardOf(uint64_t hash) const {
+  return shards_[hash >> 48 & shard_mask_];
 }
 
-void HeldBlock::LetGo() {
-  if (cache_ != nullptr) {
-    std::exchange(cache_, nullptr)->LetGo(key_);
+HeldBlock::~HeldBlock() {
+  if (shard_ != nullptr) {
+    shard_->LetGo(key_, HashOf(key_));
   }
 }
 
 BlockRef BlockCache::Lookup(const BlockKey& key, BlockKind kind) {
   const uint64_t hash = HashOf(key);
-  return ShardOf(hash).Lookup(key, hash, kind, nullptr);
+  return ShardOf(hash)->Lookup(key, hash, kind, nullptr);
 }
 
 BlockRef BlockCache::LookupToHold(const BlockKey& key, BlockKind kind, HeldBlock& held) {
   const uint64_t hash = HashOf(key);
   bool is_held = false;
-  BlockRef block = ShardOf(hash).Lookup(key, hash, kind, &is_held);
+  BlockRef block = ShardOf(hash)->Lookup(key, hash, kind, &is_held);
   if (is_held) {
-    held = HeldBlock(this, key, block);
+    held = HeldBlock(ShardOf(hash), key, block);
   }
   return block;
 }
 
-void BlockCache::LetGo(const BlockKey& key) {
-  const uint64_t hash = HashOf(key);
-  ShardOf(hash).LetGo(key, hash);
-}
-
 BlockRef BlockCache::Peek(const BlockKey& key) const {
   const uint64_t hash = HashOf(key);
-  return ShardOf(hash).Peek(key, hash);
+  return ShardOf(hash)->Peek(key, hash);
 }
 
 CacheStanding BlockCache::StandingOf(const BlockKey& key) const {
   const uint64_t hash = HashOf(key);
-  return ShardOf(hash).StandingOf(key, hash);
+  return ShardOf(hash)->StandingOf(key, hash);
 }
 
 void BlockCache::Insert(const BlockKey& key, BlockKind kind, const BlockRef& block) {
   const uint64_t hash = HashOf(key);
-  ShardOf(hash).Insert(key, hash, kind, block, CacheStanding::kOnTrial);
+  ShardOf(hash)->Insert(key, hash, kind, block, CacheStanding::kOnTrial);
 }
 
 void BlockCache::InsertSuccessor(const BlockKey& key, const BlockRef& block, CacheStanding standing) {
   const uint64_t hash = HashOf(key);
-  ShardOf(hash).Insert(key, hash, BlockKind::kData, block, standing);
+  ShardOf(hash)->Insert(key, hash, BlockKind::kData, block, standing);
 }
 
 BlockCache::ReadTicket BlockCache::JoinRead(const BlockKey& key) {
-  return ShardOf(HashOf(key)).JoinRead(key);
+  return ShardOf(HashOf(key))->JoinRead(key);
 }
 
 void BlockCache::FinishRead(const BlockKey& key, const ReadTicket& ticket, const Result<BlockRef>& result) {
   ticket.read->result.emplace(result);
   // Whoever comes now finds the block in the cache, or reads again what could not be read.
-  ShardOf(HashOf(key)).LeaveRead(key);
+  ShardOf(HashOf(key))->LeaveRead(key);
   ticket.read->done.Set();
 }
 
 void BlockCache::EraseTable(TableId table) {
-  for (const std::unique_ptr<Shard>& shard : shards_) {
+  for (const std::shared_ptr<Shard>& shard : shards_) {
     shard->EraseTable(table);
   }
 }
 
 void BlockCache::Erase(const BlockKey& key) {
   const uint64_t hash = HashOf(key);
-  ShardOf(hash).Erase(key, hash);
+  ShardOf(hash)->Erase(key, hash);
 }
 
 uint64_t BlockCache::CachedDataBlocks(TableId table) const {
   uint64_t sum = 0;
-  for (const std::unique_ptr<Shard>& shard : shards_) {
+  for (const std::shared_ptr<Shard>& shard : shards_) {
     sum += shard->CachedDataBlocks(table);
   }
   return sum;
@@ -142,7 +137,7 @@ uint64_t BlockCache::CachedDataBlocks(TableId table) const {
 CacheStatistics BlockCache::statistics() const {
   CacheStatistics statistics;
   statistics.capacity_bytes = capacity_bytes_;
-  for (const std::unique_ptr<Shard>& shard : shards_) {
+  for (const std::shared_ptr<Shard>& shard : shards_) {
     shard->AddStatistics(statistics);
   }
   for (size_t kind = 0; kind < kBlockKinds; ++kind) {

@@ -59,35 +59,7 @@ struct CacheStatistics {
   uint64_t misses() const;
 };
 
-class BlockCache;
-
-// A block that is not evicted as long as this lives, and is charged all the time. Its bytes stay even if it
-// is erased from the cache.
-class HeldBlock {
- public:
-  HeldBlock() = default;
-  HeldBlock(HeldBlock&& other) noexcept
-      : cache_(std::exchange(other.cache_, nullptr)), key_(other.key_), block_(std::move(other.block_)) {}
-  HeldBlock& operator=(HeldBlock&& other) noexcept {
-    std::swap(cache_, other.cache_);
-    std::swap(key_, other.key_);
-    std::swap(block_, other.block_);
-    return *this;
-  }
-  ~HeldBlock() { LetGo(); }
-
-  explicit operator bool() const { return cache_ != nullptr; }
-
- private:
-  friend class BlockCache;
-  HeldBlock(BlockCache* cache, const BlockKey& key, BlockRef block)
-      : cache_(cache), key_(key), block_(std::move(block)) {}
-  void LetGo();
-
-  BlockCache* cache_ = nullptr;
-  BlockKey key_;
-  BlockRef block_;
-};
+class HeldBlock;
 
 class BlockCache {
  public:
@@ -146,14 +118,39 @@ class BlockCache {
  private:
   friend class HeldBlock;
   class Shard;
-
-  void LetGo(const BlockKey& key);
-  Shard& ShardOf(uint64_t hash) const;
+  const std::shared_ptr<Shard>& ShardOf(uint64_t hash) const;
 
   uint64_t capacity_bytes_;
   std::atomic<uint64_t> misses_[kBlockKinds] = {};
   uint32_t shard_mask_ = 0;
-  std::vector<std::unique_ptr<Shard>> shards_;
+  // Shared with what is held.
+  std::vector<std::shared_ptr<Shard>> shards_;
+};
+
+// A block that is not evicted as long as this lives, and is charged all the time. Its bytes stay even if it
+// is erased from the cache, or the cache goes.
+class HeldBlock {
+ public:
+  HeldBlock() = default;
+  HeldBlock(HeldBlock&& other) noexcept = default;
+  HeldBlock& operator=(HeldBlock&& other) noexcept {
+    std::swap(shard_, other.shard_);
+    std::swap(key_, other.key_);
+    std::swap(block_, other.block_);
+    return *this;
+  }
+  ~HeldBlock();
+
+  explicit operator bool() const { return shard_ != nullptr; }
+
+ private:
+  friend class BlockCache;
+  HeldBlock(std::shared_ptr<BlockCache::Shard> shard, const BlockKey& key, BlockRef block)
+      : shard_(std::move(shard)), key_(key), block_(std::move(block)) {}
+
+  std::shared_ptr<BlockCache::Shard> shard_;
+  BlockKey key_;
+  BlockRef block_;
 };
 
 }  // namespace varve

@@ -42,7 +42,7 @@ bool HasLog(const Version& version, uint32_t level) {
   if (level == 0 || level + 1 >= kLevels) {
     return false;
   }
-  const uint64_t below = version.tree(level + 1).totals().valid_bytes;
+  const uint64_t below = version.totals(level + 1).valid_bytes;
   return below > 0 && below >= version.totals(level).valid_bytes;
 }
 

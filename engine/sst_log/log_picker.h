@@ -34,10 +34,9 @@ inline constexpr size_t kLogDepthMax = 8;
 // Tables come into a Log up to this score: while some are on their way down, others may come.
 inline constexpr double kLogScoreMax = 1.5;
 
-// Whether the level has a Log: where the Tree below holds at least as much as the level itself. Over a
-// smaller one a merge rewrites little, so there is nothing to share; and a Tree that is emptied into it, as
-// pseudo compaction does, would leave two levels of like size, each full of what the other has newer versions
-// of.
+// Whether the level has a Log: where the level below holds at least as much as it does. Over a smaller one a
+// merge rewrites little, so there is nothing to share; and a Tree that is emptied into it, as pseudo
+// compaction does, would leave two levels of like size, each full of what the other has newer versions of.
 bool HasLog(const Version& version, uint32_t level);
 // What the Log of `level` may hold: the share of what all Trees hold, in equal parts for the levels that have
 // one. 0 for the others, and for all where the part is smaller than two tables.
@@ -72,8 +71,7 @@ std::vector<LogTables> GroupsPaidFor(const Version& version, const BusySet& busy
 
 // What is to hold of the Logs of a store in which nothing is due, each violation in words: they hold no more
 // than `share` of what the Trees hold, no key lies in more than kLogDepthMax tables of one Log, and levels
-// over a smaller one have none. (That level 0 and the format's last level have none holds at any time:
-// CheckVersion.)
+// over a smaller one have none. (That the format's last level has none holds at any time: CheckVersion.)
 std::vector<std::string> CheckSettledLogs(const Version& version, double share);
 
 }  // namespace varve

@@ -55,7 +55,7 @@ class FilterDirectory {
   std::vector<HeldBlock> held_;  // under mutex_
 };
 
-// Of one generation of a table; empty at first. It must not outlive the block cache.
+// Of one generation of a table; empty at first.
 class FilterDirectories {
  public:
   explicit FilterDirectories(size_t segments)

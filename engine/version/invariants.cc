@@ -23,7 +23,6 @@ class VersionChecker {
       CheckStamps(fmt::format("the log of level {}", i), version_.level(i).log);
       CheckBuffer(i);
     }
-    Require(version_.level(0).log.empty(), "level 0 has a log");
     Require(version_.level(kLevels - 1).log.empty(), "the last level has a log");
     version_.ForEachTable([this](const LiveTable& table) { CheckTable(table); });
     CheckWalSegments();

@@ -12,7 +12,7 @@ namespace varve {
 
 // Each violation in words; empty when all hold:
 // - level 0, Logs and Buffers are ordered by install stamp, and no stamp reaches the next one to be given;
-// - Trees are sorted and disjoint in user keys; level 0 and the last level have no Log;
+// - Trees are sorted and disjoint in user keys; the last level has no Log;
 // - a newer table of level 0 holds only newer records than an older one that it overlaps;
 // - a table is in one place, its id is below the next one, its records are not above the last sequence
 // number;

@@ -295,6 +295,19 @@ TEST(BlockCache, WhatIsHeldOutlivesItsErasure) {
   EXPECT_TRUE(cache.Peek(KeyOf(1)));
 }
 
+TEST(BlockCache, WhatIsHeldOutlivesTheCache) {
+  HeldBlock held;
+  std::string_view bytes;
+  {
+    BlockCache cache(1 * kMiB, 1);
+    cache.Insert(KeyOf(1), BlockKind::kFilter, BlockOf(1));
+    held = HoldOf(cache, 1);
+    bytes = cache.Peek(KeyOf(1)).bytes();
+  }
+  ASSERT_TRUE(held);
+  EXPECT_EQ(bytes, std::string(kBlockBytes, '\1'));
+}
+
 TEST(BlockCache, ManyThreadsSeeOnlyWholeBlocks) {
   BlockCache cache(1 * kMiB, 4);
   std::atomic<uint64_t> wrong{0};

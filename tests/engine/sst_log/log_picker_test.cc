@@ -41,6 +41,7 @@ class LogPicker : public testing::Test {
   }
   const Version& Build() {
     edit_.next_stamp = InstallStamp(edit_.added_tables.size() + 1);
+    tables_ = std::make_shared<LiveTables>(nullptr);
     Result<Version> version = ApplyVersionEdit(Version(), edit_, *tables_);
     EXPECT_TRUE(version.ok()) << version.ToString();
     version_ = std::move(version).value();
@@ -99,15 +100,13 @@ TEST_F(LogPicker, ALevelOverASmallerOneHasNoLog) {
   TenBelow();
   Tree(3, 201, "a0", "a9");
   Build();
-  EXPECT_EQ(LogCapacityBytes(version_, config_, 1), 2 * kTable) << "the whole share: it is the only Log";
+  EXPECT_EQ(LogCapacityBytes(version_, config_, 1), 22 * kKiB) << "the whole share: it is the only Log";
   EXPECT_EQ(LogCapacityBytes(version_, config_, 2), 0u);
   for (uint64_t id = 1; id <= 10; ++id) {
     Log(1, id, "a0", "a9");
   }
-  tables_ = std::make_shared<LiveTables>(nullptr);
   EXPECT_GT(LogCapacityBytes(Build(), config_, 1), 0u);
   Log(1, 11, "a0", "a9");
-  tables_ = std::make_shared<LiveTables>(nullptr);
   EXPECT_EQ(LogCapacityBytes(Build(), config_, 1), 0u) << "what its Log holds counts";
   EXPECT_GE(LogScore(version_, config_, 1, 0), 1);
   EXPECT_LT(LogScore(version_, config_, 1, 0), 2.1) << "due, but not before everything else";
@@ -134,7 +133,6 @@ TEST_F(LogPicker, ALogThatIsTooDeepIsDueHoweverSmall) {
   Build();
   EXPECT_LT(LogScore(version_, config_, 1, 0), 1);
   Add({1, Part::kLog}, 99, "a5", "b0", 0, kKiB);
-  tables_ = std::make_shared<LiveTables>(nullptr);
   Build();
   EXPECT_EQ(LogScore(version_, config_, 1, 0), 1);
   EXPECT_LT(LogScore(version_, config_, 1, kKiB), 1) << "a job makes it less deep";
@@ -264,7 +262,6 @@ TEST_F(LogPicker, NoGroupEverLeavesSomethingOlderBehind) {
     SCOPED_TRACE(seed);
     Prng prng(seed);
     edit_ = {};
-    tables_ = std::make_shared<LiveTables>(nullptr);
     busy_ = {};
     TenBelow();
     const uint64_t count = 1 + prng.Below(12);

@@ -251,6 +251,7 @@ TEST(VersionEdit, WhatDoesNotFitTheVersionIsRefusedAndChangesNothing) {
 
   EXPECT_TRUE(fixture.Add(kTree1, {.id = 4, .smallest = "m", .largest = "z"}).Is(ErrorCode::kCorruption));
   EXPECT_TRUE(fixture.Add({0, Part::kTree}, {.id = 4}).Is(ErrorCode::kCorruption));
+  EXPECT_TRUE(fixture.Add({0, Part::kLog}, {.id = 4}).Is(ErrorCode::kCorruption));
   EXPECT_TRUE(fixture.Add({1, Part::kLevel0}, {.id = 4}).Is(ErrorCode::kCorruption));
   EXPECT_TRUE(fixture.Add({kLevels, Part::kTree}, {.id = 4}).Is(ErrorCode::kCorruption));
   EXPECT_TRUE(fixture.Add(kTree2, {.id = 3}).Is(ErrorCode::kCorruption));
