@@ -35,7 +35,7 @@ void AddChosen(CompactionPlan& plan, Place place, const std::vector<StampedTable
                const std::vector<bool>& chosen) {
   for (size_t i = 0; i < placed.size(); ++i) {
     if (chosen[i]) {
-      plan.inputs.push_back({place, placed[i].table});
+      plan.AddInput(place, placed[i].table);
     }
   }
 }

@@ -137,7 +137,13 @@ void StoreClients::CheckSettled() {
       store_->StatisticsJson().find("\"running_jobs\":0,") == std::string::npos) {
     return;
   }
-  for (const std::string& violation : CheckSettledLogs(*world_.version(), log_share)) {
+  const Version& version = *world_.version();
+  uint64_t log_tables = 0;
+  for (uint32_t level = 1; level < kLevels; ++level) {
+    log_tables += version.level(level).log.size();
+  }
+  world_.figures.settled += log_tables > 0 ? 1 : 0;
+  for (const std::string& violation : CheckSettledLogs(version, log_share)) {
     world_.trace.Fail("settled: {}", violation);
   }
 }

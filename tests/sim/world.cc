@@ -41,6 +41,7 @@ Figures& Figures::operator+=(const Figures& other) {
   lies += other.lies;
   noticed += other.noticed;
   refused += other.refused;
+  settled += other.settled;
   return *this;
 }
 

@@ -25,6 +25,7 @@ struct Figures {
   uint64_t lies = 0;        // lost, misdirected and rotten I/O
   uint64_t noticed = 0;     // operations that answered an error because of either
   uint64_t refused = 0;     // writes on a full device
+  uint64_t settled = 0;     // stores with tables in Logs that were checked when nothing was due
 
   Figures& operator+=(const Figures& other);
 };
