@@ -17,7 +17,7 @@
 namespace varve {
 namespace {
 
-// Of dirty blocks that are read at once.
+// Of dirty blocks that are read at once, whatever lies between them.
 constexpr uint64_t kWindowBytes = 1 * kMiB;
 
 class BlockMerge {
@@ -40,14 +40,12 @@ class BlockMerge {
 
   Task<Result<ChildOutput>> Run() {
     Status status;
-    for (const MendStep& step : input_.plan->steps) {
-      if (step.merges) {
-        status = co_await Merge(step);
+    const std::vector<MendStep>& steps = input_.plan->steps;
+    for (size_t i = 0; i < steps.size() && status.ok(); ++i) {
+      if (steps[i].merges) {
+        status = co_await Merge(i);
       } else {
-        Keep(step);
-      }
-      if (!status.ok()) {
-        break;
+        Keep(steps[i]);
       }
     }
     if (status.ok() && segment_.entries() > 0) {
@@ -78,28 +76,54 @@ class BlockMerge {
     }
   }
 
-  // The dirty blocks a window at a time, each with the records up to its end.
-  Task<Status> Merge(const MendStep& step) {
+  // The dirty blocks of one step, as many at a time as were read, each time with the records up to their end.
+  Task<Status> Merge(size_t step_index) {
+    const MendStep& step = input_.plan->steps[step_index];
     size_t block = step.first_block;
     size_t record = step.first_record;
     do {
-      const size_t first_block = block;
-      uint64_t bytes = 0;
-      while (block < step.end_block && (block == first_block || bytes < kWindowBytes)) {
-        bytes += input_.layout->blocks[block].block.bytes;
-        ++block;
+      if (block < step.end_block && block >= window_end_) {
+        Status read = co_await ReadWindow(step_index, block);
+        if (!read.ok()) {
+          co_return read;
+        }
       }
+      const size_t end_block = std::min(step.end_block, std::max(window_end_, block));
       size_t end_record = step.end_record;
-      if (block < step.end_block) {
-        end_record = FirstRecordBehind(input_.layout->blocks[block - 1].largest, record, step.end_record);
+      if (end_block < step.end_block) {
+        end_record = FirstRecordBehind(input_.layout->blocks[end_block - 1].largest, record, step.end_record);
       }
-      Status merged = co_await MergeWindow(first_block, block, record, end_record);
+      Status merged = co_await MergeWindow(block, end_block, record, end_record);
       if (!merged.ok()) {
         co_return merged;
       }
+      block = end_block;
       record = end_record;
     } while (block < step.end_block);
     co_return OkStatus();
+  }
+
+  // Reads the dirty blocks from `block` on, of that step and those behind it.
+  Task<Status> ReadWindow(size_t step_index, size_t block) {
+    const std::vector<MendStep>& steps = input_.plan->steps;
+    std::vector<BlockHandle> handles;
+    uint64_t bytes = 0;
+    for (; step_index < steps.size() && bytes < kWindowBytes; ++step_index) {
+      const MendStep& step = steps[step_index];
+      if (!step.merges) {
+        continue;
+      }
+      for (block = std::max(block, step.first_block); block < step.end_block && bytes < kWindowBytes;
+           ++block) {
+        handles.push_back(input_.layout->blocks[block].block);
+        bytes += handles.back().bytes;
+        window_end_ = block + 1;
+      }
+    }
+    Status status =
+        co_await window_.Read(environment_.table, child_, std::move(handles), IoPurpose::kCompaction);
+    output_.statistics.read_bytes += window_.bytes();
+    co_return status;
   }
 
   size_t FirstRecordBehind(std::string_view user_key, size_t begin, size_t end) const {
@@ -109,18 +133,9 @@ class BlockMerge {
     return begin;
   }
 
-  // Blocks [first_block, end_block) of the layout, and records [first_record, end_record).
+  // Blocks [first_block, end_block) of the layout, which were read, and records [first_record, end_record).
   Task<Status> MergeWindow(size_t first_block, size_t end_block, size_t first_record, size_t end_record) {
-    std::vector<BlockHandle> handles;
-    for (size_t i = first_block; i < end_block; ++i) {
-      handles.push_back(input_.layout->blocks[i].block);
-    }
-    BlockBatch window;
-    Status status =
-        co_await window.Read(environment_.table, child_, std::move(handles), IoPurpose::kCompaction);
-    if (!status.ok()) {
-      co_return status;
-    }
+    Status status;
     RecordRun replaced;
     Stretch stretch{first_record, first_record, 0, 0};
     size_t record = first_record;
@@ -134,7 +149,7 @@ class BlockMerge {
       }
       slice_bytes_ += entry.block.bytes;
       const size_t behind = FirstRecordBehind(entry.largest, record, end_record);
-      const BlockRef block = window.Find(entry.block);
+      const BlockRef block = window_.Find(entry.block);
       Result<BlockSplit> split =
           SplitBlock(child_.id, entry, PayloadOf(block.bytes()), StandingOf(entry.block), *input_.records,
                      record, behind, input_.plan->keep_bytes_min, replaced);
@@ -160,7 +175,6 @@ class BlockMerge {
     }
     stretch.end_record = end_record;
     stretch.end_replaced = replaced.size();
-    output_.statistics.read_bytes += window.bytes();
     status = co_await MergeStretch(stretch, replaced);
     co_return status;
   }
@@ -269,6 +283,9 @@ class BlockMerge {
   SegmentBuilder segment_;
   SegmentSink sink_;
   std::vector<TableRange> kept_;
+  // The dirty blocks before window_end_ that are still to be merged.
+  BlockBatch window_;
+  size_t window_end_ = 0;
   // Of the child's records that the merge took up.
   uint64_t dirty_tombstones_ = 0;
   uint64_t replaced_bytes_ = 0;

@@ -255,7 +255,7 @@ class PartedMerge {
   }
 
   PartRecords RecordsOf(size_t part, uint64_t expected_bytes) const {
-    const TableIteratorOptions reading = environment_.MergeReading(
+    TableIteratorOptions reading = environment_.MergeReading(
         static_cast<uint32_t>(std::clamp<uint64_t>(expected_bytes, kReadAheadMin, kReadAheadMax)));
     std::optional<std::string> low;
     std::optional<std::string> high;
@@ -264,6 +264,7 @@ class PartedMerge {
     }
     if (part + 1 < plan_.children.size()) {
       high = plan_.children[part]->largest_key();
+      reading.last_key = *high;
     }
     std::vector<std::unique_ptr<InternalIterator>> inputs;
     for (const PlanInput& input : plan_.inputs) {

@@ -29,11 +29,11 @@ Task<Status> BlockBatch::Read(const TableEnvironment& environment, const TableVi
 }
 
 Task<void> BlockBatch::ReadAhead(const TableEnvironment& environment, const TableView& view,
-                                 const IndexBlock& index, uint32_t first, uint64_t bytes_max,
+                                 const IndexBlock& index, uint32_t first, uint32_t end, uint64_t bytes_max,
                                  IoPurpose purpose) {
   std::vector<BlockHandle> handles;
   uint64_t bytes = 0;
-  for (uint32_t i = first; i < index.size() && bytes < bytes_max; ++i) {
+  for (uint32_t i = first; i < end && bytes < bytes_max; ++i) {
     const std::optional<IndexBlock::Entry> entry = index.At(i);
     if (!entry) {
       break;

@@ -19,10 +19,10 @@ class BlockBatch {
   // nothing. All must outlive the Task.
   Task<Status> Read(const TableEnvironment& environment, const TableView& view,
                     std::vector<BlockHandle> handles, IoPurpose purpose);
-  // The same with data blocks from entry `first` of `index` on, of about `bytes_max` in all. Where a read
-  // failed, who wants a block reads it by itself, and learns why.
+  // The same with data blocks of the entries [first, end) of `index`, of about `bytes_max` in all. Where a
+  // read failed, who wants a block reads it by itself, and learns why.
   Task<void> ReadAhead(const TableEnvironment& environment, const TableView& view, const IndexBlock& index,
-                       uint32_t first, uint64_t bytes_max, IoPurpose purpose);
+                       uint32_t first, uint32_t end, uint64_t bytes_max, IoPurpose purpose);
 
   // Empty: it is not there.
   BlockRef Find(const BlockHandle& handle) const;

@@ -113,6 +113,9 @@ Step SegmentIterator::Descend() {
       FailCorrupt(wanted_.table_offset, "an index block is malformed");
       return Step::kDone;
     }
+    if (EndsBefore(*entry)) {
+      return Step::kDone;
+    }
     goes_on = path_.size() < footer_.index_levels() ? OpenChildIndex(entry->block) : OpenData(*entry);
     goes_on = goes_on || PassOver();
   }
@@ -359,10 +362,25 @@ BlockRef SegmentIterator::TakeFromBatch(const BlockHandle& handle) {
   return block;
 }
 
+bool SegmentIterator::EndsBefore(const IndexBlock::Entry& entry) const {
+  const bool forward = goal_ == Goal::kFirst || goal_ == Goal::kAtOrAfter;
+  return forward && !options_.last_key.empty() && path_.back().index.StartsAfter(entry, options_.last_key);
+}
+
+uint32_t SegmentIterator::EndOfWalk() const {
+  const IndexBlock& index = path_.back().index;
+  if (options_.last_key.empty()) {
+    return index.size();
+  }
+  const std::optional<uint32_t> last = index.LowerBound(options_.last_key);
+  return last ? std::min(*last + 1, index.size()) : index.size();
+}
+
 SegmentIterator::Run SegmentIterator::RunFrom(uint64_t bytes_max) const {
   const Cursor& leaf = path_.back();
+  const uint32_t end = EndOfWalk();
   Run run{wanted_.end(), false};
-  for (uint32_t i = leaf.at + 1; i < leaf.index.size(); ++i) {
+  for (uint32_t i = leaf.at + 1; i < end; ++i) {
     const std::optional<IndexBlock::Entry> next = leaf.index.At(i);
     if (!next || !HandleFits(view_, next->block) || run.end - wanted_.table_offset >= bytes_max) {
       break;
@@ -392,7 +410,8 @@ Task<Result<BlockRef>> SegmentIterator::LoadWanted() {
   if (run.breaks_off && readahead_.goes_on()) {
     const Cursor& leaf = path_.back();
     // Of split blocks only a part is read for the walk.
-    co_await batch_.ReadAhead(environment_, view_, leaf.index, leaf.at, 2 * plan, options_.purpose);
+    co_await batch_.ReadAhead(environment_, view_, leaf.index, leaf.at, EndOfWalk(), 2 * plan,
+                              options_.purpose);
     BlockRef block = TakeFromBatch(wanted_);
     if (block) {
       co_return block;

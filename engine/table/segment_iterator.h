@@ -77,6 +77,9 @@ class SegmentIterator final : public InternalIterator {
   Task<Result<BlockRef>> LoadWanted();
   // Empty: it is not there.
   BlockRef TakeFromBatch(const BlockHandle& handle);
+  // Where the walk ends among the entries of the index block that it is in: behind the last one to be read.
+  uint32_t EndOfWalk() const;
+  bool EndsBefore(const IndexBlock::Entry& entry) const;
   // The wanted data block and its followers that lie behind it, within `bytes_max`.
   struct Run {
     uint64_t end = 0;

@@ -37,6 +37,9 @@ struct TableIteratorOptions {
   uint32_t first_read_bytes = 0;
   // Walks on behind a block that fails its checks, as if it held nothing (see ReadOptions in store.h).
   bool pass_over_damage = false;
+  // A user key: blocks that begin behind it are not read by a walk forward. Up to it the walk gives every
+  // entry, behind it some or none. Empty: it ends with the table.
+  std::string last_key = {};
 };
 
 // Over all segments of the table. Costs no I/O before the first move.

@@ -243,6 +243,30 @@ void ExpectWalksToAgree(TableFixture& fixture, InternalIterator& iterator, const
   }
 }
 
+// A walk that may end behind a key gives every entry up to it; what it gives behind it may lack some.
+void ExpectBoundedWalkToAgree(TableFixture& fixture, const TableView& view, const Entries& entries,
+                              TableIteratorOptions options, Prng& prng) {
+  options.last_key = RandomUserKey(prng);
+  const std::unique_ptr<InternalIterator> iterator = NewTableIterator(fixture.environment, view, options);
+  auto at = entries.begin();
+  if (prng.OneIn(2)) {
+    const std::string from = InternalKeyOf(RandomUserKey(prng), prng.Below(3000));
+    fixture.Finish(*iterator, iterator->Seek(from));
+    at = entries.lower_bound(from);
+  } else {
+    fixture.Finish(*iterator, iterator->SeekToFirst());
+  }
+  while (iterator->Valid() && UserKeyOf(iterator->key()) <= options.last_key) {
+    ASSERT_NE(at, entries.end());
+    ASSERT_EQ(iterator->key(), at->first);
+    ASSERT_EQ(iterator->value(), at->second);
+    ++at;
+    fixture.Finish(*iterator, iterator->Next());
+  }
+  ASSERT_TRUE(iterator->status().ok()) << iterator->status().ToString();
+  ASSERT_TRUE(at == entries.end() || UserKeyOf(at->first) > options.last_key);
+}
+
 class TableModel : public testing::TestWithParam<uint64_t> {};
 
 TEST_P(TableModel, RandomTablesAgreeWithAMap) {
@@ -278,7 +302,34 @@ TEST_P(TableModel, RandomTablesAgreeWithAMap) {
     const std::unique_ptr<InternalIterator> iterator =
         NewTableIterator(fixture.environment, view, iterator_options);
     ExpectWalksToAgree(fixture, *iterator, model.entries, prng, 1500);
+    for (int walk = 0; walk < 20; ++walk) {
+      ExpectBoundedWalkToAgree(fixture, view, model.entries, iterator_options, prng);
+    }
   }
+}
+
+TEST(TableIterator, AWalkThatMayEndReadsNothingBehindItsLastKey) {
+  TableFixture fixture;
+  Entries entries;
+  for (uint64_t i = 0; i < 2000; ++i) {
+    entries[InternalKeyOf(NumberedKey(i), i + 1)] = std::string(500, 'v');
+  }
+  const TableView view = fixture.Build(entries, SegmentOptions{});
+  TableIteratorOptions options;
+  options.sequential = true;
+  options.fill_cache = false;
+  options.last_key = NumberedKey(199);
+  const uint64_t bytes_before = fixture.device.counters().of(options.purpose).read_bytes;
+  const std::unique_ptr<InternalIterator> iterator = NewTableIterator(fixture.environment, view, options);
+  uint64_t count = 0;
+  for (fixture.Finish(*iterator, iterator->SeekToFirst()); iterator->Valid();
+       fixture.Finish(*iterator, iterator->Next())) {
+    ++count;
+  }
+  EXPECT_GE(count, 200u);
+  EXPECT_LT(count, 220u);
+  // A tenth of the data, and footer and index.
+  EXPECT_LT(fixture.device.counters().of(options.purpose).read_bytes - bytes_before, view.data_bytes() / 6);
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, TableModel, testing::Range<uint64_t>(1, 41));
