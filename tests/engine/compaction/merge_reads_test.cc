@@ -28,10 +28,10 @@ class MergeReads : public testing::TestWithParam<uint32_t> {
     store_.segment.filter_reserve = 1;
     uint64_t sequence = 0;
     Put(store_, sequence, 1);
-    Merge(0);
-    Merge(1);
+    store_.Merge(PlanOf(0));
+    store_.Merge(PlanOf(1));
     Put(store_, sequence, step);
-    Merge(0);
+    store_.Merge(PlanOf(0));
     ASSERT_EQ(store_.versions->current()->tree(1).size(), 1u);
     ASSERT_GT(store_.versions->current()->tree(2).size(), 4u);
   }
@@ -40,11 +40,6 @@ class MergeReads : public testing::TestWithParam<uint32_t> {
     plan.output_table_bytes = 512 * kKiB;
     plan.grandparent_bytes_max = UINT64_MAX;
     return plan;
-  }
-  void Merge(uint32_t from) {
-    const Result<JobOutput> output = store_.RunMerge(PlanOf(from), {});
-    ASSERT_TRUE(output.ok()) << output.ToString();
-    store_.Install(output->edit);
   }
   uint64_t Reads() const { return store_.device.counters().of(IoPurpose::kCompaction).reads; }
   uint64_t ReadBytes() const { return store_.device.counters().of(IoPurpose::kCompaction).read_bytes; }

@@ -150,11 +150,12 @@ struct SmallStore final : TableShape, TableObserver, MergeObserver {
     plan.hull = {"", "~"};
     return plan;
   }
-  void MergeAll(uint32_t from, SnapshotList snapshots = {}) {
-    Result<JobOutput> output = RunMerge(PlanAll(from), std::move(snapshots));
+  void Merge(const CompactionPlan& plan, SnapshotList snapshots = {}) {
+    Result<JobOutput> output = RunMerge(plan, std::move(snapshots));
     ASSERT_TRUE(output.ok()) << output.ToString();
     Install(output->edit);
   }
+  void MergeAll(uint32_t from, SnapshotList snapshots = {}) { Merge(PlanAll(from), std::move(snapshots)); }
 
   // What a reader at `snapshot` finds: the value, or nothing.
   std::optional<std::string> Read(const std::string& key, uint64_t snapshot = 1 << 30) {
