@@ -201,6 +201,7 @@ Task<Status> StoreImpl::BeginEpoch(Recovered& recovered) {
   options.first_lsn = recovered.end.next_lsn;
   options.first_sequence = recovered.end.last_sequence.Next();
   options.old_segments = std::move(recovered.end.segments);
+  options.hold_bytes = shape_.wal_hold_bytes;
   wal_ = std::make_unique<WalWriter>(environment_.device, *log_segments_, std::move(options));
   scheduler_ = std::make_unique<Scheduler>(
       SchedulerEnvironment{.device = environment_.device,

@@ -138,6 +138,7 @@ Task<Status> Scheduler::Flush(HeldMemtable& held) {
   }
   Status installed = co_await InstallOutput(std::move(*output));
   if (installed.ok()) {
+    environment_.wal.DropUpTo(held.last_sequence);
     for (const WalSegment& segment : log_released_) {
       environment_.log_segments.Recycle(segment.extent);
     }

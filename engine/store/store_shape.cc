@@ -4,6 +4,7 @@
 
 #include "engine/space/extent_allocator.h"
 #include "engine/wal/wal_segment.h"
+#include "engine/wal/wal_writer.h"
 
 namespace varve {
 
@@ -97,6 +98,8 @@ StoreShape ShapeOf(const Layout& layout, const StoreOptions& options, uint32_t b
   const uint64_t memtables_bytes = (1 + shape.immutable_memtables_max) * shape.memtable_bytes;
   shape.wal_segments_max =
       kLogSegmentsAtRest + 1 + CeilDiv(kLogPerMemtable * memtables_bytes, shape.wal_segment_bytes);
+  // A flush overtakes the log where all that memtables hold can be held back; else it would only come later.
+  shape.wal_hold_bytes = memtables_bytes <= kWalHoldBytesMax ? static_cast<size_t>(memtables_bytes) : 0;
   shape.tree.table_bytes = std::max(std::min(options.table_bytes, usable / kTablesPerDevice), kSmallest / 8);
   if (shape.techniques.block_merge || shape.techniques.append_merge) {
     const auto of_full_growth =

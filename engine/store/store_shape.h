@@ -21,6 +21,8 @@ struct StoreShape final : public TableShape {
   uint64_t wal_segment_bytes = 0;
   // A log of more segments than memtables can account for is cut short by a flush.
   size_t wal_segments_max = 0;
+  // WalWriterOptions::hold_bytes.
+  size_t wal_hold_bytes = 0;
   // Kept from users: room for their deletes, the largest merge and a manifest roll; and of that, what deletes
   // must leave.
   uint64_t internal_share_bytes = 0;

@@ -137,12 +137,13 @@ Task<Result<std::optional<WalGroup>>> WalReader::GroupAt(Place place, Lsn lsn) {
 
 Result<std::optional<WalGroup>> WalReader::Accept(const WalGroup& group, size_t segment) {
   const SequenceNumber first = group.header.first_sequence;
-  // Within an epoch the numbers are dense. Where the log or an epoch begins, tables may hold what the log
-  // lost.
-  const SequenceNumber dense = next_sequence_.value_or(end_.last_sequence.Next());
-  if (next_sequence_ ? first != dense : first > dense) {
+  // The numbers are dense but for records that tables hold: a log begins behind some, an epoch behind what its
+  // predecessor lost of them, and a writer drops groups that tables have overtaken.
+  const SequenceNumber least = next_sequence_.value_or(SequenceNumber(0));
+  const SequenceNumber most = std::max(least, end_.last_sequence.Next());
+  if (first < least || first > most) {
     return Corruption(fmt::format("group {} of the log begins with sequence number {} instead of {}",
-                                  group.header.lsn.value, first.value, dense.value));
+                                  group.header.lsn.value, first.value, most.value));
   }
   Remember(group, {segment, group.position});
   const SequenceNumber last = group.header.last_sequence();

@@ -36,7 +36,8 @@ struct WalReaderOptions {
   // Where the first of them starts, from the manifest (WalWriter::Releasable); 0 or earlier: at its epoch's
   // first LSN.
   Lsn log_start;
-  // Everything up to here is in tables: the log must not begin later than just above it.
+  // Everything up to here is in tables: the log must not begin later than just above it, and may lack any of
+  // it.
   SequenceNumber tables_sequence;
   // The log ends before the first group that is damaged or cannot be read, instead of giving an error: what
   // was written after it is lost.
@@ -120,7 +121,7 @@ class WalReader {
   Place place_;
   Lsn first_lsn_;
   Lsn next_lsn_;
-  // What the next group must begin with; disengaged at the first of the log and of an epoch.
+  // What the next group begins with at least; disengaged at the first of the log and of an epoch.
   std::optional<SequenceNumber> next_sequence_;
   bool ended_ = false;
   Status failure_;

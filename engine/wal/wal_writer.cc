@@ -42,6 +42,7 @@ WalWriter::WalWriter(BlockDevice& device, WalSegmentSource& source, WalWriterOpt
     : device_(device),
       source_(source),
       options_(std::move(options)),
+      groups_max_(kGroupsUnderWay + CeilDiv(options_.hold_bytes, kWriteOutBytes)),
       last_sequence_(options_.first_sequence.value - 1),
       durable_sequence_(options_.first_sequence.value - 1),
       sealed_lsn_(options_.first_lsn.value - 1),
@@ -54,6 +55,7 @@ WalWriter::WalWriter(BlockDevice& device, WalSegmentSource& source, WalWriterOpt
       closed_(options_.old_segments.begin(), options_.old_segments.end()) {
   Check(options_.first_lsn.value > 0 && options_.first_sequence.value > 0,
         "LSNs and sequence numbers begin at 1");
+  Check(options_.hold_bytes <= kWalHoldBytesMax, "a log that holds back more than it has buffers for");
   Check(device.sector_bytes() <= kFrontBytes, "a sector is larger than the log's room for it");
 }
 
@@ -96,6 +98,7 @@ WalAppend WalWriter::TryAppend(std::string_view records, uint32_t count) {
   open_->buffer.CopyIn(kFrontBytes + WalGroupHeader::kBytes + open_->payload_bytes, records);
   open_->payload_bytes += records.size();
   open_->record_count += count;
+  appended_since_sync_ += records.size();
   last_sequence_.store(first + count - 1, std::memory_order_release);
   append.outcome = WalAppend::Outcome::kAppended;
   append.first_sequence = SequenceNumber(first);
@@ -106,18 +109,22 @@ WalAppend WalWriter::TryAppend(std::string_view records, uint32_t count) {
 // An open group with room for `bytes`; false when there is none until a write ends.
 bool WalWriter::MakeRoom(size_t bytes) {
   if (open_ != nullptr && open_->room() < bytes) {
-    Seal();
+    Complete();
+    SealAbove(HoldLimit());
   }
   if (open_ == nullptr) {
     open_ = TakeBuffer();
+  }
+  if (open_ == nullptr && sealed_.empty() && !held_.empty()) {
+    // Groups that were completed early take buffers, and hold little.
+    SealOldest();
   }
   return open_ != nullptr;
 }
 
 // In bulk only while a buffer is left for those who append meanwhile; else the open group goes on to fill.
 bool WalWriter::BulkIsDue() const {
-  const bool spare_buffer = !free_groups_.empty() || groups_.size() < kGroupsMax;
-  return open_ != nullptr && open_->payload_bytes >= kWriteOutBytes && sealed_.empty() && spare_buffer;
+  return open_ != nullptr && open_->payload_bytes >= kWriteOutBytes && sealed_.empty() && HasSpareBuffer();
 }
 
 void WalWriter::StartWrites() {
@@ -131,7 +138,7 @@ void WalWriter::StartWrites() {
 
 WalWriter::Group* WalWriter::TakeBuffer() {
   if (free_groups_.empty()) {
-    if (groups_.size() == kGroupsMax) {
+    if (groups_.size() == groups_max_) {
       return nullptr;
     }
     groups_.push_back(std::make_unique<Group>());
@@ -175,6 +182,7 @@ Task<Status> WalWriter::SyncTo(SequenceNumber sequence) {
       waiter.event.Set();
     } else {
       for_durability_.Append(waiter);
+      appended_since_sync_ = 0;
       wanted_sequence_ = std::max(wanted_sequence_, sequence);
       Advance(actions);
     }
@@ -191,9 +199,8 @@ void WalWriter::WriteOut() {
   Actions actions;
   {
     const std::lock_guard lock(mutex_);
-    if (open_ != nullptr && open_->record_count > 0) {
-      Seal();
-    }
+    Complete();
+    SealAbove(0);
     Advance(actions);
   }
   Perform(actions);
@@ -219,7 +226,7 @@ Status WalWriter::failure() const {
 
 Lsn WalWriter::next_lsn() const {
   const std::lock_guard lock(mutex_);
-  return Lsn(sealed_lsn_.value + (open_ != nullptr && open_->record_count > 0 ? 2 : 1));
+  return Lsn(sealed_lsn_.value + held_.size() + (open_ != nullptr && open_->record_count > 0 ? 2 : 1));
 }
 
 WalWriter::Statistics WalWriter::statistics() const {
@@ -237,6 +244,28 @@ WalWriter::Releasable WalWriter::ReleaseUpTo(SequenceNumber sequence) {
     closed_.pop_front();
   }
   return releasable;
+}
+
+void WalWriter::DropUpTo(SequenceNumber sequence) {
+  Check(sequence <= last_sequence(), "tables have what was not appended");
+  Actions actions;
+  {
+    const std::lock_guard lock(mutex_);
+    while (!held_.empty() && held_.front()->last_sequence() <= sequence) {
+      held_bytes_ -= held_.front()->payload_bytes;
+      Drop(*held_.front());
+      free_groups_.push_back(held_.front());
+      held_.pop_front();
+    }
+    if (held_.empty() && open_ != nullptr && open_->record_count > 0 && open_->last_sequence() <= sequence) {
+      Drop(*open_);
+    }
+    RaiseDurable(durable_lsn_, sequence);
+    for_durability_.MoveReached(durable_sequence(), actions.wake);
+    actions.wake.AppendAll(for_room_);
+    Advance(actions);
+  }
+  Perform(actions);
 }
 
 }  // namespace varve

@@ -7,6 +7,10 @@
 // How it becomes durable: a group that follows only durable groups is written with Persistence::kDurable, one
 // operation. Where earlier groups were written without it (large ones, in bulk), the round ends with one
 // device flush instead.
+// What need not be written: a log can hold groups back in memory while nobody asks for durability
+// (WalWriterOptions::hold_bytes). Once a flush has put all that a held group has into tables, the group is
+// dropped: it never gets an LSN. Groups leave in order, so what a log has on the device is still a prefix but
+// for what tables hold.
 //
 // Any failed write, flush or segment allocation is for ever: every later call and every waiter gets that
 // error, and nothing more reaches the device.
@@ -65,7 +69,13 @@ struct WalWriterOptions {
   SequenceNumber first_sequence;  // larger than any in log and tables
   // What recovery left behind: WalEnd::segments.
   std::vector<WalClosedSegment> old_segments;
+  // So many bytes may be held back; at most kWalHoldBytesMax. 0: none are.
+  size_t hold_bytes = 0;
 };
+
+// Holding back pays where a flush overtakes it; and what is held is in memory twice, and is all written at
+// once when somebody asks for durability.
+inline constexpr size_t kWalHoldBytesMax = 8 * kMiB;
 
 struct WalAppend {
   enum class Outcome : uint8_t {
@@ -135,6 +145,10 @@ class WalWriter {
   };
   Releasable ReleaseUpTo(SequenceNumber sequence);
 
+  // Everything up to `sequence`, which was appended, is durable in tables: what is held back of it is dropped,
+  // and whoever waits for its durability has it. Threads: on an executor; wakes waiters.
+  void DropUpTo(SequenceNumber sequence);
+
   struct Statistics {
     uint64_t groups = 0;
     uint64_t records = 0;
@@ -143,11 +157,14 @@ class WalWriter {
     uint64_t durable_writes = 0;
     uint64_t flushes = 0;
     uint64_t segments = 0;
+    // Of records that were held back until tables had them.
+    uint64_t dropped_bytes = 0;
   };
   Statistics statistics() const;
 
  private:
-  // The state of a batch's journey: open_ -> sealed_ -> written (in_flight_) -> its buffer is free again.
+  // The state of a batch's journey: open_ -> held_ -> sealed_ -> written (in_flight_) -> its buffer is free
+  // again; or from the first two, once tables have it, to the last.
   struct Group {
     AlignedBuffer buffer;
     size_t payload_bytes = 0;
@@ -191,13 +208,14 @@ class WalWriter {
     Waiter* last_ = nullptr;
   };
   // One group open, the others sealed or under way: 8 MiB of address space, of which only what was used is
-  // resident.
-  static constexpr size_t kGroupsMax = 4;
+  // resident. A log that holds groups back has as many more as it may hold.
+  static constexpr size_t kGroupsUnderWay = 4;
   // Room in front of a group for the segment header that may be written with it.
   static constexpr size_t kFrontBytes = 4096;
   // When nobody waits, write as soon as this much has come together, so that little is left for the moment
   // when somebody does. Large enough for a device to be at its full rate.
   static constexpr size_t kWriteOutBytes = 512 * kKiB;
+  static constexpr size_t kGroupsMax = kGroupsUnderWay + kWalHoldBytesMax / kWriteOutBytes;
 
   // What was decided under the mutex and is done after it is given back.
   struct Actions {
@@ -215,7 +233,12 @@ class WalWriter {
   bool MakeRoom(size_t bytes);
   bool BulkIsDue() const;
   Group* TakeBuffer();
-  void Seal();
+  bool HasSpareBuffer() const { return !free_groups_.empty() || groups_.size() < groups_max_; }
+  size_t HoldLimit() const;
+  void Complete();
+  void SealOldest();
+  void SealAbove(size_t bytes);
+  void Drop(Group& group);
   void Advance(Actions& actions);
   void AdvanceRound();
   bool Place(Group& group, Actions& actions);
@@ -235,6 +258,7 @@ class WalWriter {
   BlockDevice& device_;
   WalSegmentSource& source_;
   const WalWriterOptions options_;
+  const size_t groups_max_;
 
   std::atomic<uint64_t> last_sequence_;
   std::atomic<uint64_t> durable_sequence_;
@@ -248,12 +272,18 @@ class WalWriter {
   std::vector<std::unique_ptr<Group>> groups_;
   std::vector<Group*> free_groups_;
   Group* open_ = nullptr;
+  // Complete, without an LSN, oldest first.
+  std::deque<Group*> held_;
+  size_t held_bytes_ = 0;
+  // Since somebody had to wait for durability.
+  size_t appended_since_sync_ = 0;
   std::deque<Group*> sealed_;
   std::deque<InFlight> in_flight_;
   size_t writes_running_ = 0;
   bool flush_running_ = false;
 
-  // Everything up to here is sealed, written, durable; each lags the one before it.
+  // Everything up to here is sealed, written, durable; each lags the one before it. Of the sequence numbers,
+  // what tables have counts as sealed, and as durable.
   Lsn sealed_lsn_, written_lsn_, durable_lsn_;
   SequenceNumber sealed_sequence_, written_sequence_;
   // The last group that was not written with kDurable.

@@ -2,6 +2,7 @@
 // makes durable.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "engine/base/check.h"
@@ -9,12 +10,45 @@
 
 namespace varve {
 
-void WalWriter::Seal() {
+// After somebody waited for durability as much is written early as may be held back later: whoever asks again
+// before that does not wait for more than without.
+size_t WalWriter::HoldLimit() const {
+  const size_t above = appended_since_sync_ - std::min(appended_since_sync_, options_.hold_bytes);
+  return std::min(above, options_.hold_bytes);
+}
+
+// The open group takes no more records.
+void WalWriter::Complete() {
+  if (open_ != nullptr && open_->record_count > 0) {
+    held_.push_back(open_);
+    held_bytes_ += open_->payload_bytes;
+    open_ = nullptr;
+  }
+}
+
+void WalWriter::SealOldest() {
+  Group* const group = held_.front();
+  held_.pop_front();
+  held_bytes_ -= group->payload_bytes;
   sealed_lsn_ = sealed_lsn_.Next();
-  sealed_sequence_ = open_->last_sequence();
-  open_->lsn = sealed_lsn_;
-  sealed_.push_back(open_);
-  open_ = nullptr;
+  sealed_sequence_ = group->last_sequence();
+  group->lsn = sealed_lsn_;
+  sealed_.push_back(group);
+}
+
+// Until at most so much is held back.
+void WalWriter::SealAbove(size_t bytes) {
+  while (held_bytes_ > bytes) {
+    SealOldest();
+  }
+}
+
+// Tables have all of it, so the log goes on behind it.
+void WalWriter::Drop(Group& group) {
+  sealed_sequence_ = group.last_sequence();
+  statistics_.dropped_bytes += group.payload_bytes;
+  group.payload_bytes = 0;
+  group.record_count = 0;
 }
 
 // Starts everything that may be started now. Idempotent: called whenever something has changed.
@@ -24,7 +58,8 @@ void WalWriter::Advance(Actions& actions) {
   }
   AdvanceRound();
   if (BulkIsDue()) {
-    Seal();
+    Complete();
+    SealAbove(HoldLimit());
   }
   while (!sealed_.empty() && Place(*sealed_.front(), actions)) {
     sealed_.pop_front();
@@ -48,7 +83,8 @@ void WalWriter::AdvanceRound() {
     return;
   }
   if (wanted_sequence_ > sealed_sequence_) {
-    Seal();
+    Complete();
+    SealAbove(0);
   }
   round_until_ = wanted_sequence_ <= written_sequence_ ? written_lsn_ : sealed_lsn_;
 }
@@ -123,10 +159,8 @@ void WalWriter::MarkWritten(Lsn lsn) {
 }
 
 void WalWriter::RaiseDurable(Lsn lsn, SequenceNumber sequence) {
-  if (lsn > durable_lsn_) {
-    durable_lsn_ = lsn;
-    durable_sequence_.store(sequence.value, std::memory_order_release);
-  }
+  durable_lsn_ = std::max(durable_lsn_, lsn);
+  durable_sequence_.store(std::max(durable_sequence(), sequence).value, std::memory_order_release);
 }
 
 void WalWriter::Fail(const Error& error, std::string_view what, Actions& actions) {

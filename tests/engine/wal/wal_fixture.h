@@ -59,7 +59,8 @@ inline WalWriterOptions FirstEpoch() {
           .epoch = RecoveryEpoch(1),
           .first_lsn = Lsn(1),
           .first_sequence = SequenceNumber(1),
-          .old_segments = {}};
+          .old_segments = {},
+          .hold_bytes = 0};
 }
 
 inline WalWriterOptions EpochAfter(const WalEnd& end, uint64_t epoch) {
@@ -67,7 +68,8 @@ inline WalWriterOptions EpochAfter(const WalEnd& end, uint64_t epoch) {
           .epoch = RecoveryEpoch(epoch),
           .first_lsn = end.next_lsn,
           .first_sequence = end.last_sequence.Next(),
-          .old_segments = end.segments};
+          .old_segments = end.segments,
+          .hold_bytes = 0};
 }
 
 // A group as a test remembers it.
