@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 
 #include "engine/base/check.h"
 #include "engine/cache/cache_shard.h"
@@ -21,6 +22,11 @@ uint64_t HashOf(const BlockKey& key) {
   return h ^ h >> 33;
 }
 
+// No block is born in generation 0.
+BlockKey KeyOfPiece(TableId table, uint64_t table_offset) {
+  return {table, Generation(0), RoundDown(table_offset, kWrittenPieceBytes)};
+}
+
 uint32_t ShardsFor(uint64_t capacity_bytes, uint32_t wanted) {
   if (wanted != 0) {
     Check(std::has_single_bit(wanted), "the number of cache shards is no power of two");
@@ -34,8 +40,8 @@ uint32_t ShardsFor(uint64_t capacity_bytes, uint32_t wanted) {
 
 uint64_t CacheStatistics::hits() const {
   uint64_t sum = 0;
-  for (const OfKind& counters : by_kind) {
-    sum += counters.hits;
+  for (size_t kind = 0; kind < kBlockKinds; ++kind) {
+    sum += kind == static_cast<size_t>(BlockKind::kWritten) ? 0 : by_kind[kind].hits;
   }
   return sum;
 }
@@ -102,6 +108,45 @@ void BlockCache::Insert(const BlockKey& key, BlockKind kind, const BlockRef& blo
 void BlockCache::InsertSuccessor(const BlockKey& key, const BlockRef& block, CacheStanding standing) {
   const uint64_t hash = HashOf(key);
   ShardOf(hash)->Insert(key, hash, BlockKind::kData, block, standing);
+}
+
+void BlockCache::KeepWritten(TableId table, uint64_t table_offset, std::string_view bytes) {
+  Check(table_offset % kWrittenPieceBytes == 0, "a piece of a table that begins in the middle");
+  while (!bytes.empty()) {
+    const std::string_view piece = bytes.substr(0, kWrittenPieceBytes);
+    const BlockKey key = KeyOfPiece(table, table_offset);
+    const uint64_t hash = HashOf(key);
+    if (ShardOf(hash)->LeavesRoomFor(piece.size())) {
+      ShardOf(hash)->Insert(key, hash, BlockKind::kWritten, BlockRef::CopyOf(piece),
+                            CacheStanding::kOnTrial);
+    }
+    table_offset += piece.size();
+    bytes.remove_prefix(piece.size());
+  }
+}
+
+bool BlockCache::CopyWritten(TableId table, uint64_t table_offset, std::span<std::byte> into) {
+  while (!into.empty()) {
+    const BlockKey key = KeyOfPiece(table, table_offset);
+    const uint64_t hash = HashOf(key);
+    const BlockRef piece = ShardOf(hash)->Lookup(key, hash, BlockKind::kWritten, nullptr);
+    const uint64_t begin = table_offset - key.table_offset;
+    const uint64_t count = std::min<uint64_t>(into.size(), kWrittenPieceBytes - begin);
+    if (!piece || piece.bytes().size() < begin + count) {
+      return false;
+    }
+    std::memcpy(into.data(), piece.bytes().data() + begin, count);
+    table_offset += count;
+    into = into.subspan(count);
+  }
+  return true;
+}
+
+void BlockCache::DropWritten(TableId table, uint64_t table_offset, uint64_t bytes) {
+  const uint64_t end = table_offset + bytes;
+  for (uint64_t at = RoundDown(table_offset, kWrittenPieceBytes); at < end; at += kWrittenPieceBytes) {
+    Erase(KeyOfPiece(table, at));
+  }
 }
 
 BlockCache::ReadTicket BlockCache::JoinRead(const BlockKey& key) {

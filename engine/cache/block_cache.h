@@ -6,6 +6,9 @@
 // only raises a counter in the entry: no list is reordered. Index and filter blocks start in the main queue
 // and survive more rounds of it. Blocks that somebody holds are in no queue.
 //
+// Beside blocks it keeps pieces of tables as they were written, for merges that are to read them soon: those
+// take only the room that blocks leave, and go first, the oldest before the others.
+//
 // Threads: every call from any thread. Entries are spread over shards by hash; a shard's mutex guards its
 // hash table and queues, is held for a few dozen instructions, never across I/O, and never together with
 // another shard's. A BlockRef pins its block's bytes beyond eviction: pinned bytes that were evicted are no
@@ -16,6 +19,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -36,8 +40,11 @@ struct BlockKey {
   bool operator==(const BlockKey&) const = default;
 };
 
-enum class BlockKind : uint8_t { kData, kIndex, kFilter, kFooter };
-inline constexpr size_t kBlockKinds = 4;
+// kWritten: no block, but a piece of a table as it was written.
+enum class BlockKind : uint8_t { kData, kIndex, kFilter, kFooter, kWritten };
+inline constexpr size_t kBlockKinds = 5;
+// Large enough that what a piece costs beside its bytes does not count; shards hold a hundred and more.
+inline constexpr uint64_t kWrittenPieceBytes = 64 * kKiB;
 
 struct CacheStatistics {
   struct OfKind {
@@ -55,6 +62,7 @@ struct CacheStatistics {
   uint64_t entries = 0;
 
   const OfKind& of(BlockKind kind) const { return by_kind[static_cast<size_t>(kind)]; }
+  // Of blocks.
   uint64_t hits() const;
   uint64_t misses() const;
 };
@@ -89,6 +97,14 @@ class BlockCache {
   // A data block that holds what stood so in other blocks, whose table is being replaced: it stands as they
   // did. Precondition of `standing`: not kAbsent.
   void InsertSuccessor(const BlockKey& key, const BlockRef& block, CacheStanding standing);
+
+  // The table's bytes from `table_offset` on, which are on their way to the device: kept where blocks leave
+  // room, in pieces, of which the last may be short. Precondition: a multiple of kWrittenPieceBytes.
+  void KeepWritten(TableId table, uint64_t table_offset, std::string_view bytes);
+  // Whether all of `into` could be filled from what is kept; else its bytes are anything.
+  bool CopyWritten(TableId table, uint64_t table_offset, std::span<std::byte> into);
+  // Other bytes are written there: what is kept of the pieces that these lie in is true no more.
+  void DropWritten(TableId table, uint64_t table_offset, uint64_t bytes);
 
   // Several coroutines that miss the same block read it once: the first to call JoinRead leads, reads, and
   // must call FinishRead; the others wait for `done` and take `result`.

@@ -30,7 +30,7 @@ constexpr size_t kEntryBytes = 128;
 using Entries = ThreadLists<struct EntriesOwner, kEntryBytes, 1, 128>;
 
 bool IsHighPriority(BlockKind kind) {
-  return kind != BlockKind::kData;
+  return kind != BlockKind::kData && kind != BlockKind::kWritten;
 }
 
 }  // namespace
@@ -74,7 +74,7 @@ BlockCache::Shard::Shard(uint64_t capacity_bytes)
 
 BlockCache::Shard::~Shard() {
   Entry* dead = nullptr;
-  for (Queue* const queue : {&small_, &main_, &held_}) {
+  for (Queue* const queue : {&small_, &main_, &held_, &spare_}) {
     while (queue->oldest != nullptr) {
       Unlink(queue->oldest, &dead);
     }
@@ -162,7 +162,7 @@ void BlockCache::Shard::Insert(const BlockKey& key, uint64_t hash, BlockKind kin
     counters.charged_bytes += entry->charge;
     uint64_t& ghost = ghosts_[hash & (ghosts_.size() - 1)];
     const bool proven = IsHighPriority(kind) || standing == CacheStanding::kProven || ghost == hash;
-    entry->place = proven ? Place::kMain : Place::kSmall;
+    entry->place = kind == BlockKind::kWritten ? Place::kSpare : proven ? Place::kMain : Place::kSmall;
     if (ghost == hash) {
       ghost = 0;
     }
@@ -170,6 +170,11 @@ void BlockCache::Shard::Insert(const BlockKey& key, uint64_t hash, BlockKind kin
     Evict(&dead);
   }
   Free(dead);
+}
+
+bool BlockCache::Shard::LeavesRoomFor(uint64_t bytes) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return charged_bytes() - spare_.bytes + bytes <= capacity_bytes_;
 }
 
 BlockCache::ReadTicket BlockCache::Shard::JoinRead(const BlockKey& key) {
@@ -232,7 +237,7 @@ void BlockCache::Shard::AddStatistics(CacheStatistics& to) const {
     to.by_kind[kind].evictions += counters_[kind].evictions;
     to.by_kind[kind].charged_bytes += counters_[kind].charged_bytes;
   }
-  to.charged_bytes += small_.bytes + main_.bytes + held_.bytes;
+  to.charged_bytes += charged_bytes();
   to.held_bytes += held_.bytes;
   to.entries += entries_;
 }
@@ -253,9 +258,11 @@ BlockCache::Shard::Queue& BlockCache::Shard::QueueOf(Place place) {
     case Place::kMain:
       return main_;
     case Place::kHeld:
+      return held_;
+    case Place::kSpare:
       break;
   }
-  return held_;
+  return spare_;
 }
 
 void BlockCache::Shard::MoveTo(Place place, Entry* entry) {
@@ -311,9 +318,11 @@ void BlockCache::Shard::Unlink(Entry* entry, Entry** dead) {
 }
 
 void BlockCache::Shard::Evict(Entry** dead) {
-  // Ends before both queues are empty: what is held is but a share of the capacity.
-  while (small_.bytes + main_.bytes + held_.bytes > capacity_bytes_) {
-    if (small_.oldest != nullptr &&
+  // Ends before all queues are empty: what is held is but a share of the capacity.
+  while (charged_bytes() > capacity_bytes_) {
+    if (spare_.oldest != nullptr) {
+      EvictFromSpare(dead);
+    } else if (small_.oldest != nullptr &&
         (main_.oldest == nullptr || small_.bytes > capacity_bytes_ / kSmallQueueShare)) {
       EvictFromSmall(dead);
     } else {
@@ -341,6 +350,12 @@ void BlockCache::Shard::EvictFromMain(Entry** dead) {
     MoveTo(Place::kMain, entry);
     return;
   }
+  ++counters_[static_cast<size_t>(entry->kind)].evictions;
+  Unlink(entry, dead);
+}
+
+void BlockCache::Shard::EvictFromSpare(Entry** dead) {
+  Entry* entry = spare_.oldest;
   ++counters_[static_cast<size_t>(entry->kind)].evictions;
   Unlink(entry, dead);
 }

@@ -28,6 +28,8 @@ class BlockCache::Shard {
   // `standing`: at least, for a block of that kind.
   void Insert(const BlockKey& key, uint64_t hash, BlockKind kind, const BlockRef& block,
               CacheStanding standing);
+  // Whether a piece of a table so large would find room without a block's.
+  bool LeavesRoomFor(uint64_t bytes) const;
   ReadTicket JoinRead(const BlockKey& key);
   void LeaveRead(const BlockKey& key);
   void EraseTable(TableId table);
@@ -37,7 +39,7 @@ class BlockCache::Shard {
 
  private:
   struct OfTable;
-  enum class Place : uint8_t { kSmall, kMain, kHeld };
+  enum class Place : uint8_t { kSmall, kMain, kHeld, kSpare };
   // What a lookup touches comes first: one cache line.
   struct alignas(64) Entry {
     uint64_t hash = 0;
@@ -87,6 +89,8 @@ class BlockCache::Shard {
   void Evict(Entry** dead);
   void EvictFromSmall(Entry** dead);
   void EvictFromMain(Entry** dead);
+  void EvictFromSpare(Entry** dead);
+  uint64_t charged_bytes() const { return small_.bytes + main_.bytes + held_.bytes + spare_.bytes; }
   static void Free(Entry* dead);
 
   const uint64_t capacity_bytes_;
@@ -98,6 +102,8 @@ class BlockCache::Shard {
   Queue main_;
   // What somebody holds: no candidates for eviction, in no order.
   Queue held_;
+  // Pieces of tables as they were written.
+  Queue spare_;
   // Hashes of keys that left the small queue unproven, each in the place that its hash chooses: a key that
   // comes back while it stands here goes to the main queue.
   std::vector<uint64_t> ghosts_;

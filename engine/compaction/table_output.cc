@@ -12,6 +12,9 @@ namespace {
 constexpr uint64_t kSmallestPercent = 50;
 constexpr uint64_t kLargestPercent = 150;
 
+// What a flush or a merge of level 0 writes is merged on after a few more of them. Deeper tables lie for long.
+constexpr uint32_t kLevelMergedSoonMax = 1;
+
 }  // namespace
 
 TableOutput::TableOutput(const JobEnvironment& environment, SpaceReservation& reservation,
@@ -51,6 +54,7 @@ void TableOutput::Add(std::string_view internal_key, std::string_view value, Cac
     options.id = environment_.new_table_id();
     options.segment = environment_.shape.OptionsOf(options_.level);
     options.purpose = options_.purpose;
+    options.merged_soon = options_.level <= kLevelMergedSoonMax;
     if (options_.table_bytes > 0) {
       options.expected_bytes = options_.expected_bytes == 0
                                    ? options_.table_bytes

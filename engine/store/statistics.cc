@@ -171,7 +171,7 @@ void WriteLevels(JsonWriter& json, const Version& version, const TreeConfig& con
 }
 
 void WriteCache(JsonWriter& json, const CacheStatistics& cache) {
-  static constexpr std::string_view kNames[kBlockKinds] = {"data", "index", "filter", "footer"};
+  static constexpr std::string_view kNames[kBlockKinds] = {"data", "index", "filter", "footer", "written"};
   json.Begin("cache");
   json.Number("capacity_bytes", cache.capacity_bytes);
   json.Number("charged_bytes", cache.charged_bytes);

@@ -25,6 +25,10 @@ constexpr uint64_t kLogPerMemtable = 2;
 // Of small memtables: each is one more to ask for every read.
 constexpr uint64_t kLevel0TablesMin = 4;
 constexpr uint64_t kLevel0TablesMax = 8;
+// Where level 1 hands on to its Log all that it gets, a merge of level 0 rewrites nothing there, and is only as
+// good as it is large: it waits for so many times as much. What comes of it are as many fewer sorted runs in the
+// Log, so readers ask about as many tables (docs/design/sst-log.md).
+constexpr uint64_t kLevel0TimesWithLog = 2;
 // Of the level below, as tables: bounds what one table's merge reads and writes.
 constexpr uint32_t kGrandparentTablesMax = 8;
 // What index, filters and padding add to the records of a merge.
@@ -112,8 +116,9 @@ StoreShape ShapeOf(const Layout& layout, const StoreOptions& options, uint32_t b
       std::max(std::min(options.level1_bytes, usable / kLevel1PerDevice), shape.tree.table_bytes);
   shape.tree.level_ratio = std::max(options.level_ratio, 2u);
   // A merge of level 0 writes level 1 anew: it waits until it brings as much.
-  const uint64_t tables_as_level1 =
-      std::clamp(shape.tree.level1_bytes / shape.memtable_bytes, kLevel0TablesMin, kLevel0TablesMax);
+  const uint64_t times = shape.techniques.sst_log && options.sst_log_share > 0 ? kLevel0TimesWithLog : 1;
+  const uint64_t tables_as_level1 = std::clamp(times * shape.tree.level1_bytes / shape.memtable_bytes,
+                                               kLevel0TablesMin, times * kLevel0TablesMax);
   shape.tree.level0_tables_trigger = options.level0_tables_trigger > 0
                                          ? options.level0_tables_trigger
                                          : static_cast<uint32_t>(tables_as_level1);

@@ -12,8 +12,12 @@ bool HandleFits(const TableView& view, const BlockHandle& handle) {
          handle.table_offset <= view.used_bytes && handle.bytes <= view.used_bytes - handle.table_offset;
 }
 
-Task<Status> ReadTableBytes(BlockDevice& device, const TableView& view, uint64_t table_offset,
+Task<Status> ReadTableBytes(const TableEnvironment& environment, const TableView& view, uint64_t table_offset,
                             std::span<std::byte> into, IoPurpose purpose) {
+  BlockDevice& device = environment.device;
+  if (purpose == IoPurpose::kCompaction && environment.cache.CopyWritten(view.id, table_offset, into)) {
+    co_return OkStatus();
+  }
   while (!into.empty()) {
     const TableRun run = RunAt(view.extents, table_offset, into.size());
     // Extents come from the manifest: nothing says that they are aligned, or on the device.
@@ -61,7 +65,7 @@ Task<Result<BlockRef>> ReadFromDevice(const TableEnvironment& environment, const
   const uint32_t sector = environment.device.sector_bytes();
   const uint64_t start = RoundDown(handle.table_offset, sector);
   AlignedBuffer buffer(RoundUp(handle.end(), sector) - start, sector);
-  const Status read = co_await ReadTableBytes(environment.device, view, start, buffer.span(), purpose);
+  const Status read = co_await ReadTableBytes(environment, view, start, buffer.span(), purpose);
   if (!read.ok()) {
     co_return read.error();
   }
@@ -98,7 +102,7 @@ Task<Status> ReadRun(const TableEnvironment& environment, const TableView& view,
   const uint32_t sector = environment.device.sector_bytes();
   const uint64_t start = RoundDown(handles[first].table_offset, sector);
   AlignedBuffer buffer(RoundUp(handles[end - 1].end(), sector) - start, sector);
-  Status read = co_await ReadTableBytes(environment.device, view, start, buffer.span(), purpose);
+  Status read = co_await ReadTableBytes(environment, view, start, buffer.span(), purpose);
   for (size_t i = first; i < end && read.ok(); ++i) {
     const std::string_view bytes = buffer.view().substr(handles[i].table_offset - start, handles[i].bytes);
     Result<BlockRef> block = AcceptBlock(environment, view.id, handles[i], kind, bytes, false);

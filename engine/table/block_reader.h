@@ -45,8 +45,9 @@ Task<Result<std::vector<BlockRef>>> ReadBlocks(const TableEnvironment& environme
 Result<BlockRef> AcceptBlock(const TableEnvironment& environment, TableId table, const BlockHandle& handle,
                              BlockKind kind, std::string_view bytes, bool fill_cache);
 
-// Reads the table's bytes from `table_offset` on. Both it and the length are multiples of the sector size.
-Task<Status> ReadTableBytes(BlockDevice& device, const TableView& view, uint64_t table_offset,
+// Reads the table's bytes from `table_offset` on. Both it and the length are multiples of the sector size. A
+// merge's may come from what the cache has kept of what was written.
+Task<Status> ReadTableBytes(const TableEnvironment& environment, const TableView& view, uint64_t table_offset,
                             std::span<std::byte> into, IoPurpose purpose);
 
 }  // namespace varve

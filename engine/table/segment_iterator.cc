@@ -426,7 +426,7 @@ Task<Result<BlockRef>> SegmentIterator::LoadWanted() {
   const uint64_t start = RoundDown(wanted_.table_offset, sector);
   AlignedBuffer window(RoundUp(end, sector) - start, sector);
   const Status read =
-      co_await ReadTableBytes(environment_.device, view_, start, window.span(), options_.purpose);
+      co_await ReadTableBytes(environment_, view_, start, window.span(), options_.purpose);
   if (!read.ok()) {
     co_return read.error();
   }

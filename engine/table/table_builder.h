@@ -35,6 +35,8 @@ struct TableBuilderOptions {
   IoPurpose purpose = IoPurpose::kCompaction;
   // How much space to take at once at first: the size at which the job cuts tables.
   uint64_t expected_bytes = 4 * kMiB;
+  // It is merged soon: what is written is kept in memory for that, where the cache has room for it.
+  bool merged_soon = false;
 };
 
 class TableBuilder {

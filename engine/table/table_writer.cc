@@ -42,6 +42,25 @@ TableWriter::~TableWriter() {
   Check(flight_->writes == 0, "a table writer was destroyed while it writes");
 }
 
+void TableWriter::Tell(BlockCache& cache, TableId table, bool keep) {
+  static_assert(kBatchBytes % kWrittenPieceBytes == 0);
+  Check(!keep || (table_offset_ == 0 && holes_.empty()), "only what is written of a new table is kept");
+  cache_ = &cache;
+  table_ = table;
+  keep_ = keep;
+}
+
+void TableWriter::TellOf(const Batch& batch) const {
+  if (cache_ == nullptr) {
+    return;
+  }
+  if (keep_) {
+    cache_->KeepWritten(table_, batch.table_offset, batch.buffer.view().substr(0, batch.filled));
+  } else {
+    cache_->DropWritten(table_, batch.table_offset, batch.filled);
+  }
+}
+
 uint64_t TableWriter::ChooseRoom(uint64_t wanted, uint64_t least) {
   const uint64_t enough = std::min(wanted, least);
   if (!in_hole_ || hole_end_ - table_offset_ < enough) {
@@ -138,6 +157,7 @@ Task<Status> TableWriter::Drain() {
       break;
     }
     co_await WaitForWrites(kWritesInFlightMax - 1);
+    TellOf(batch);
     ++flight_->writes;
     Spawn(WriteBatch(flight_, device_, purpose_, std::move(batch), extents_));
   }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "engine/base/result.h"
+#include "engine/cache/block_cache.h"
 #include "engine/device/aligned_buffer.h"
 #include "engine/device/block_device.h"
 #include "engine/ring/async_event.h"
@@ -32,6 +33,10 @@ class TableWriter {
   ~TableWriter();
   TableWriter(const TableWriter&) = delete;
   TableWriter& operator=(const TableWriter&) = delete;
+
+  // Before anything is written: `cache` is told of all that is, in the table's name. With `keep` it keeps it;
+  // else it drops what it has kept of what is written over. Precondition of `keep`: a new table.
+  void Tell(BlockCache& cache, TableId table, bool keep);
 
   // Where the next byte goes, unless Place says otherwise.
   uint64_t table_offset() const { return table_offset_; }
@@ -79,6 +84,7 @@ class TableWriter {
   void MoveTo(const TableRange* hole);
   // Makes the extents reach table offset `end`.
   Status Cover(uint64_t end);
+  void TellOf(const Batch& batch) const;
   // Frees what new extents hold beyond table offset `from`.
   void GiveBackBeyond(uint64_t from);
   Task<void> WaitForWrites(size_t in_flight_max);
@@ -101,6 +107,10 @@ class TableWriter {
   uint64_t tail_ = 0;
   std::vector<TableRange> placed_;
   uint64_t written_bytes_ = 0;
+  // Whom to tell, or nobody.
+  BlockCache* cache_ = nullptr;
+  TableId table_;
+  bool keep_ = false;
   Batch open_;
   std::vector<Batch> sealed_;
   std::shared_ptr<Flight> flight_;

@@ -1,0 +1,102 @@
+// Pieces of tables as they were written, beside blocks in the cache.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "engine/cache/block_cache.h"
+
+namespace varve {
+namespace {
+
+constexpr TableId kTable{7};
+
+std::string Bytes(uint64_t count, char first = 'a') {
+  std::string bytes(count, ' ');
+  for (uint64_t i = 0; i < count; ++i) {
+    bytes[i] = static_cast<char>(first + i / 1000 % 20);
+  }
+  return bytes;
+}
+
+// nullopt: not all of it is kept.
+std::optional<std::string> Kept(BlockCache& cache, uint64_t offset, uint64_t count, TableId table = kTable) {
+  std::vector<std::byte> into(count);
+  if (!cache.CopyWritten(table, offset, into)) {
+    return std::nullopt;
+  }
+  return std::string(reinterpret_cast<const char*>(into.data()), into.size());
+}
+
+TEST(WrittenPieces, GiveBackAnyPartOfWhatWasWritten) {
+  BlockCache cache(4 * kMiB, 1);
+  const std::string bytes = Bytes(3 * kWrittenPieceBytes + 1000);
+  cache.KeepWritten(kTable, 0, bytes);
+  EXPECT_EQ(Kept(cache, 0, bytes.size()), bytes);
+  EXPECT_EQ(Kept(cache, kWrittenPieceBytes - 10, 20), bytes.substr(kWrittenPieceBytes - 10, 20));
+  EXPECT_EQ(Kept(cache, 3 * kWrittenPieceBytes + 990, 10), bytes.substr(bytes.size() - 10));
+  EXPECT_FALSE(Kept(cache, 3 * kWrittenPieceBytes + 990, 11)) << "beyond what was written";
+  EXPECT_FALSE(Kept(cache, 4 * kWrittenPieceBytes, 1));
+  EXPECT_FALSE(Kept(cache, 0, 1, TableId(8)));
+}
+
+TEST(WrittenPieces, AreGoneWhereOtherBytesAreWritten) {
+  BlockCache cache(4 * kMiB, 1);
+  const std::string bytes = Bytes(4 * kWrittenPieceBytes);
+  cache.KeepWritten(kTable, 0, bytes);
+  cache.DropWritten(kTable, 2 * kWrittenPieceBytes - 1, 2);
+  EXPECT_TRUE(Kept(cache, 0, kWrittenPieceBytes));
+  EXPECT_FALSE(Kept(cache, kWrittenPieceBytes, 1));
+  EXPECT_FALSE(Kept(cache, 3 * kWrittenPieceBytes - 1, 1));
+  EXPECT_TRUE(Kept(cache, 3 * kWrittenPieceBytes, kWrittenPieceBytes));
+}
+
+TEST(WrittenPieces, GoWithTheirTable) {
+  BlockCache cache(4 * kMiB, 1);
+  cache.KeepWritten(kTable, 0, Bytes(kWrittenPieceBytes));
+  cache.EraseTable(kTable);
+  EXPECT_FALSE(Kept(cache, 0, 1));
+  EXPECT_EQ(cache.statistics().charged_bytes, 0u);
+}
+
+TEST(WrittenPieces, TakeNoRoomFromBlocks) {
+  BlockCache cache(1 * kMiB, 1);
+  const auto block = [](uint64_t n) { return BlockKey{TableId(1), Generation(1), n * 4096}; };
+  uint64_t blocks = 0;
+  for (; cache.statistics().of(BlockKind::kData).evictions == 0; ++blocks) {
+    cache.Insert(block(blocks), BlockKind::kData, BlockRef::CopyOf(Bytes(4096)));
+  }
+  const uint64_t entries = cache.statistics().entries;
+  cache.KeepWritten(kTable, 0, Bytes(8 * kWrittenPieceBytes));
+  EXPECT_EQ(cache.statistics().entries, entries);
+  EXPECT_EQ(cache.statistics().of(BlockKind::kWritten).inserts, 0u) << "it was copied for nothing";
+}
+
+TEST(WrittenPieces, MakeRoomForBlocksTheOldestFirst) {
+  BlockCache cache(1 * kMiB, 1);
+  for (uint64_t table = 1; table <= 20; ++table) {
+    cache.KeepWritten(TableId(table), 0, Bytes(kWrittenPieceBytes));
+    EXPECT_LE(cache.statistics().charged_bytes, 1 * kMiB);
+  }
+  EXPECT_FALSE(Kept(cache, 0, 1, TableId(1))) << "the newest took the place of the oldest";
+  EXPECT_TRUE(Kept(cache, 0, 1, TableId(20)));
+  // Blocks of which each is asked for once: they are on trial, and still go before.
+  for (uint64_t n = 0; n < 1000; ++n) {
+    cache.Insert({TableId(100), Generation(1), n * 4096}, BlockKind::kData, BlockRef::CopyOf(Bytes(4096)));
+    EXPECT_LE(cache.statistics().charged_bytes, 1 * kMiB);
+  }
+  EXPECT_EQ(cache.statistics().of(BlockKind::kWritten).charged_bytes, 0u);
+  EXPECT_GT(cache.CachedDataBlocks(TableId(100)), 200u);
+}
+
+TEST(WrittenPieces, CountAsNoBlocksAndNoHits) {
+  BlockCache cache(4 * kMiB, 1);
+  cache.KeepWritten(kTable, 0, Bytes(2 * kWrittenPieceBytes));
+  EXPECT_TRUE(Kept(cache, 0, 2 * kWrittenPieceBytes));
+  EXPECT_EQ(cache.CachedDataBlocks(kTable), 0u);
+  EXPECT_EQ(cache.statistics().hits(), 0u);
+  EXPECT_EQ(cache.statistics().of(BlockKind::kWritten).hits, 2u);
+}
+
+}  // namespace
+}  // namespace varve

@@ -1,0 +1,86 @@
+// Tables that are merged soon: what was written of them is kept in memory, for merges alone.
+#include <gtest/gtest.h>
+
+#include "tests/engine/table/table_fixture.h"
+
+namespace varve {
+namespace {
+
+constexpr size_t kRecords = 2000;
+
+class WrittenTableTest : public testing::TestWithParam<uint32_t> {
+ protected:
+  TableView BuildMergedSoon(const Entries& entries) {
+    TableBuilderOptions options;
+    options.id = TableId(7);
+    options.merged_soon = true;
+    return Build(options, entries);
+  }
+  TableView Build(const TableBuilderOptions& options, const Entries& entries) {
+    TableBuilder builder(fixture.environment, fixture.source, options);
+    for (const auto& [key, value] : entries) {
+      builder.Add(key, value);
+    }
+    Result<TableView> view = fixture.Run(builder.Finish());
+    EXPECT_TRUE(view.ok()) << view.ToString();
+    return std::move(view).value();
+  }
+
+  // All records, as a merge reads them.
+  Entries Walk(const TableView& view, IoPurpose purpose = IoPurpose::kCompaction) {
+    TableIteratorOptions options;
+    options.fill_cache = false;
+    options.purpose = purpose;
+    options.readahead_bytes = 256 * kKiB;
+    options.sequential = true;
+    const std::unique_ptr<InternalIterator> walk = NewTableIterator(fixture.environment, view, options);
+    Entries entries;
+    for (fixture.Finish(*walk, walk->SeekToFirst()); walk->Valid(); fixture.Finish(*walk, walk->Next())) {
+      entries[std::string(walk->key())] = std::string(walk->value());
+    }
+    EXPECT_TRUE(walk->status().ok()) << walk->status().ToString();
+    return entries;
+  }
+
+  uint64_t ReadsFor(IoPurpose purpose) const {
+    return fixture.device.counters().of(purpose).reads.load();
+  }
+
+  TableFixture fixture{{.sector_bytes = GetParam()}};
+};
+INSTANTIATE_TEST_SUITE_P(Sectors, WrittenTableTest, testing::Values(512, 4096));
+
+TEST_P(WrittenTableTest, AMergeReadsThemWithoutTheDevice) {
+  const Entries entries = NumberedEntries(kRecords, 300);
+  const TableView view = BuildMergedSoon(entries);
+  EXPECT_EQ(Walk(view), entries);
+  EXPECT_EQ(ReadsFor(IoPurpose::kCompaction), 0u);
+}
+
+TEST_P(WrittenTableTest, OthersReadWhatLiesOnTheDevice) {
+  const TableView view = BuildMergedSoon(NumberedEntries(kRecords, 300));
+  EXPECT_TRUE(fixture.Verify(view).empty());
+  const uint64_t offset = TableFixture::DeviceOffsetOf(view, 100000);
+  std::string damaged = fixture.device.Peek(offset, 1);
+  damaged[0] = static_cast<char>(damaged[0] ^ 1);
+  fixture.device.Poke(offset, damaged);
+  EXPECT_FALSE(fixture.Verify(view).empty()) << "it looked at what is kept in memory";
+}
+
+TEST_P(WrittenTableTest, WhatIsNotKeptAnyMoreIsRead) {
+  const Entries entries = NumberedEntries(kRecords, 300);
+  const TableView view = BuildMergedSoon(entries);
+  fixture.cache.DropWritten(view.id, 2 * kWrittenPieceBytes, 1);
+  EXPECT_EQ(Walk(view), entries);
+  EXPECT_GT(ReadsFor(IoPurpose::kCompaction), 0u);
+}
+
+TEST_P(WrittenTableTest, NothingIsKeptOfOtherTables) {
+  const Entries entries = NumberedEntries(kRecords, 300);
+  const TableView view = fixture.Build(entries);
+  EXPECT_EQ(fixture.cache.statistics().of(BlockKind::kWritten).inserts, 0u);
+  EXPECT_EQ(Walk(view), entries);
+}
+
+}  // namespace
+}  // namespace varve
