@@ -117,8 +117,7 @@ void BlockCache::KeepWritten(TableId table, uint64_t table_offset, std::string_v
     const BlockKey key = KeyOfPiece(table, table_offset);
     const uint64_t hash = HashOf(key);
     if (ShardOf(hash)->LeavesRoomFor(piece.size())) {
-      ShardOf(hash)->Insert(key, hash, BlockKind::kWritten, BlockRef::CopyOf(piece),
-                            CacheStanding::kOnTrial);
+      ShardOf(hash)->Insert(key, hash, BlockKind::kWritten, BlockRef::CopyOf(piece), CacheStanding::kOnTrial);
     }
     table_offset += piece.size();
     bytes.remove_prefix(piece.size());

@@ -323,7 +323,7 @@ void BlockCache::Shard::Evict(Entry** dead) {
     if (spare_.oldest != nullptr) {
       EvictFromSpare(dead);
     } else if (small_.oldest != nullptr &&
-        (main_.oldest == nullptr || small_.bytes > capacity_bytes_ / kSmallQueueShare)) {
+               (main_.oldest == nullptr || small_.bytes > capacity_bytes_ / kSmallQueueShare)) {
       EvictFromSmall(dead);
     } else {
       EvictFromMain(dead);

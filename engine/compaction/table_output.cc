@@ -12,7 +12,8 @@ namespace {
 constexpr uint64_t kSmallestPercent = 50;
 constexpr uint64_t kLargestPercent = 150;
 
-// What a flush or a merge of level 0 writes is merged on after a few more of them. Deeper tables lie for long.
+// What a flush or a merge of level 0 writes is merged on after a few more of them. Deeper tables lie for
+// long.
 constexpr uint32_t kLevelMergedSoonMax = 1;
 
 }  // namespace

@@ -25,9 +25,9 @@ constexpr uint64_t kLogPerMemtable = 2;
 // Of small memtables: each is one more to ask for every read.
 constexpr uint64_t kLevel0TablesMin = 4;
 constexpr uint64_t kLevel0TablesMax = 8;
-// Where level 1 hands on to its Log all that it gets, a merge of level 0 rewrites nothing there, and is only as
-// good as it is large: it waits for so many times as much. What comes of it are as many fewer sorted runs in the
-// Log, so readers ask about as many tables (docs/design/sst-log.md).
+// Where level 1 hands on to its Log all that it gets, a merge of level 0 rewrites nothing there, and is only
+// as good as it is large: it waits for so many times as much. What comes of it are as many fewer sorted runs
+// in the Log, so readers ask about as many tables (docs/design/sst-log.md).
 constexpr uint64_t kLevel0TimesWithLog = 2;
 // Of the level below, as tables: bounds what one table's merge reads and writes.
 constexpr uint32_t kGrandparentTablesMax = 8;

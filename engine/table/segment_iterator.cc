@@ -425,8 +425,7 @@ Task<Result<BlockRef>> SegmentIterator::LoadWanted() {
   const uint32_t sector = environment_.device.sector_bytes();
   const uint64_t start = RoundDown(wanted_.table_offset, sector);
   AlignedBuffer window(RoundUp(end, sector) - start, sector);
-  const Status read =
-      co_await ReadTableBytes(environment_, view_, start, window.span(), options_.purpose);
+  const Status read = co_await ReadTableBytes(environment_, view_, start, window.span(), options_.purpose);
   if (!read.ok()) {
     co_return read.error();
   }

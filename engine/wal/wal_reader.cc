@@ -137,8 +137,8 @@ Task<Result<std::optional<WalGroup>>> WalReader::GroupAt(Place place, Lsn lsn) {
 
 Result<std::optional<WalGroup>> WalReader::Accept(const WalGroup& group, size_t segment) {
   const SequenceNumber first = group.header.first_sequence;
-  // The numbers are dense but for records that tables hold: a log begins behind some, an epoch behind what its
-  // predecessor lost of them, and a writer drops groups that tables have overtaken.
+  // The numbers are dense but for records that tables hold: a log begins behind some, an epoch behind what
+  // its predecessor lost of them, and a writer drops groups that tables have overtaken.
   const SequenceNumber least = next_sequence_.value_or(SequenceNumber(0));
   const SequenceNumber most = std::max(least, end_.last_sequence.Next());
   if (first < least || first > most) {

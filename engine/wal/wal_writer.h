@@ -145,8 +145,8 @@ class WalWriter {
   };
   Releasable ReleaseUpTo(SequenceNumber sequence);
 
-  // Everything up to `sequence`, which was appended, is durable in tables: what is held back of it is dropped,
-  // and whoever waits for its durability has it. Threads: on an executor; wakes waiters.
+  // Everything up to `sequence`, which was appended, is durable in tables: what is held back of it is
+  // dropped, and whoever waits for its durability has it. Threads: on an executor; wakes waiters.
   void DropUpTo(SequenceNumber sequence);
 
   struct Statistics {

@@ -42,9 +42,7 @@ class WrittenTableTest : public testing::TestWithParam<uint32_t> {
     return entries;
   }
 
-  uint64_t ReadsFor(IoPurpose purpose) const {
-    return fixture.device.counters().of(purpose).reads.load();
-  }
+  uint64_t ReadsFor(IoPurpose purpose) const { return fixture.device.counters().of(purpose).reads.load(); }
 
   TableFixture fixture{{.sector_bytes = GetParam()}};
 };

@@ -229,8 +229,8 @@ TEST_P(WalCrashTest, CrashAfterCrashLeavesAPrefixWithAllThatWasAcknowledged) {
       executor.RunReady();
       asked = at_crash;
     }
-    ExpectPrefixWithAllThatWasAcknowledged(
-        Read(*disk, source.segments, {}, SequenceNumber(asked.in_tables)), asked);
+    ExpectPrefixWithAllThatWasAcknowledged(Read(*disk, source.segments, {}, SequenceNumber(asked.in_tables)),
+                                           asked);
   }
 }
 
