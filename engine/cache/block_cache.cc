@@ -110,13 +110,14 @@ void BlockCache::InsertSuccessor(const BlockKey& key, const BlockRef& block, Cac
   ShardOf(hash)->Insert(key, hash, BlockKind::kData, block, standing);
 }
 
-void BlockCache::KeepWritten(TableId table, uint64_t table_offset, std::string_view bytes) {
+void BlockCache::KeepWritten(TableId table, uint64_t table_offset, std::string_view bytes,
+                             WrittenFor what_for) {
   Check(table_offset % kWrittenPieceBytes == 0, "a piece of a table that begins in the middle");
   while (!bytes.empty()) {
     const std::string_view piece = bytes.substr(0, kWrittenPieceBytes);
     const BlockKey key = KeyOfPiece(table, table_offset);
     const uint64_t hash = HashOf(key);
-    if (ShardOf(hash)->LeavesRoomFor(piece.size())) {
+    if (ShardOf(hash)->HasRoomFor(piece.size(), what_for)) {
       ShardOf(hash)->Insert(key, hash, BlockKind::kWritten, BlockRef::CopyOf(piece), CacheStanding::kOnTrial);
     }
     table_offset += piece.size();

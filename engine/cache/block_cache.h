@@ -7,7 +7,7 @@
 // and survive more rounds of it. Blocks that somebody holds are in no queue.
 //
 // Beside blocks it keeps pieces of tables as they were written, for merges that are to read them soon: those
-// take only the room that blocks leave, and go first, the oldest before the others.
+// take only the room that blocks leave, and go first when blocks want it.
 //
 // Threads: every call from any thread. Entries are spread over shards by hash; a shard's mutex guards its
 // hash table and queues, is held for a few dozen instructions, never across I/O, and never together with
@@ -45,6 +45,8 @@ enum class BlockKind : uint8_t { kData, kIndex, kFilter, kFooter, kWritten };
 inline constexpr size_t kBlockKinds = 5;
 // Large enough that what a piece costs beside its bytes does not count; shards hold a hundred and more.
 inline constexpr uint64_t kWrittenPieceBytes = 64 * kKiB;
+// When what was written is to be read: by the next merge but a few, or after others that are like it.
+enum class WrittenFor : uint8_t { kNextMerge, kLaterMerge };
 
 struct CacheStatistics {
   struct OfKind {
@@ -98,9 +100,11 @@ class BlockCache {
   // did. Precondition of `standing`: not kAbsent.
   void InsertSuccessor(const BlockKey& key, const BlockRef& block, CacheStanding standing);
 
-  // The table's bytes from `table_offset` on, which are on their way to the device: kept where blocks leave
-  // room, in pieces, of which the last may be short. Precondition: a multiple of kWrittenPieceBytes.
-  void KeepWritten(TableId table, uint64_t table_offset, std::string_view bytes);
+  // The table's bytes from `table_offset` on, which are on their way to the device: kept where there is room,
+  // in pieces, of which the last may be short. They push nothing out, older pieces neither: tables are merged
+  // in about the order in which they were made, so the oldest are the next. For a later merge they leave a
+  // quarter of the cache to those for the next. Precondition: a multiple of kWrittenPieceBytes.
+  void KeepWritten(TableId table, uint64_t table_offset, std::string_view bytes, WrittenFor what_for);
   // Whether all of `into` could be filled from what is kept; else its bytes are anything.
   bool CopyWritten(TableId table, uint64_t table_offset, std::span<std::byte> into);
   // Other bytes are written there: what is kept of the pieces that these lie in is true no more.

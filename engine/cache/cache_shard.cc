@@ -20,6 +20,10 @@ constexpr uint8_t kHitsMaxData = 3;
 constexpr uint8_t kHitsMaxHigh = 7;
 // Of the capacity, what may be held.
 constexpr uint64_t kHeldShare = 4;
+// Of the capacity, what pieces of tables for later merges leave to those for the next.
+constexpr uint64_t kWrittenForNextShare = 4;
+// At least what BlockRef::charge adds.
+constexpr uint64_t kPieceOverheadBytes = 64;
 // Ghosts remember about as many keys as the shard holds blocks of the usual size.
 constexpr uint64_t kUsualBlockBytes = 4 * kKiB;
 // malloc's header of an entry, its bucket, its share of the tables' map.
@@ -172,9 +176,12 @@ void BlockCache::Shard::Insert(const BlockKey& key, uint64_t hash, BlockKind kin
   Free(dead);
 }
 
-bool BlockCache::Shard::LeavesRoomFor(uint64_t bytes) const {
+bool BlockCache::Shard::HasRoomFor(uint64_t bytes, WrittenFor what_for) const {
+  const uint64_t left_to_others =
+      what_for == WrittenFor::kLaterMerge ? capacity_bytes_ / kWrittenForNextShare : 0;
+  const uint64_t charge = bytes + sizeof(Entry) + kEntryOverheadBytes + kPieceOverheadBytes;
   const std::lock_guard<std::mutex> lock(mutex_);
-  return charged_bytes() - spare_.bytes + bytes <= capacity_bytes_;
+  return charged_bytes() + charge + left_to_others <= capacity_bytes_;
 }
 
 BlockCache::ReadTicket BlockCache::Shard::JoinRead(const BlockKey& key) {

@@ -28,8 +28,8 @@ class BlockCache::Shard {
   // `standing`: at least, for a block of that kind.
   void Insert(const BlockKey& key, uint64_t hash, BlockKind kind, const BlockRef& block,
               CacheStanding standing);
-  // Whether a piece of a table so large would find room without a block's.
-  bool LeavesRoomFor(uint64_t bytes) const;
+  // Whether a piece of a table so large would push nothing out.
+  bool HasRoomFor(uint64_t bytes, WrittenFor what_for) const;
   ReadTicket JoinRead(const BlockKey& key);
   void LeaveRead(const BlockKey& key);
   void EraseTable(TableId table);

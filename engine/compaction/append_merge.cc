@@ -37,7 +37,7 @@ Task<Result<ChildOutput>> RunAppendMerge(const JobEnvironment& environment, Appe
   JobExtents extents(environment.allocator, reservation);
   TableWriter writer(environment.table.device, extents, IoPurpose::kCompaction, child.extents,
                      child.used_bytes, input.expected_bytes);
-  writer.Tell(environment.table.cache, child.id, false);
+  writer.Tell(environment.table.cache, child.id, std::nullopt);
   const Generation generation = child.generation.Next();
   SegmentBuilder segment(environment.table, child.id, generation,
                          static_cast<uint32_t>(child.segments.size()), writer, options);

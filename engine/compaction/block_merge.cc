@@ -35,7 +35,7 @@ class BlockMerge {
         segment_(environment.table, child_.id, child_.generation.Next(), 0, writer_,
                  environment.shape.OptionsOf(input.level)),
         sink_(segment_, writer_) {
-    writer_.Tell(environment.table.cache, child_.id, false);
+    writer_.Tell(environment.table.cache, child_.id, std::nullopt);
     segment_.MendSegment(segment_before_);
   }
 

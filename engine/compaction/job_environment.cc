@@ -55,6 +55,10 @@ void DiscardOutput(const JobEnvironment& environment, const JobOutput& output) {
   for (const VersionEdit::RemovedTable& removed : output.edit.removed_tables) {
     environment.table.cache.EraseTable(removed.table.id);
   }
+  // What was written of new tables is nobody's any more.
+  for (const VersionEdit::AddedTable& added : output.edit.added_tables) {
+    environment.table.cache.EraseTable(added.view.id);
+  }
 }
 
 }  // namespace varve

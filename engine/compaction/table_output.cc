@@ -12,9 +12,18 @@ namespace {
 constexpr uint64_t kSmallestPercent = 50;
 constexpr uint64_t kLargestPercent = 150;
 
-// What a flush or a merge of level 0 writes is merged on after a few more of them. Deeper tables lie for
-// long.
-constexpr uint32_t kLevelMergedSoonMax = 1;
+// What a flush writes goes into the next merge of level 0 but one, what that one writes down from level 1
+// soon after. Deeper tables lie for long.
+std::optional<WrittenFor> WhatForAt(uint32_t level) {
+  switch (level) {
+    case 0:
+      return WrittenFor::kNextMerge;
+    case 1:
+      return WrittenFor::kLaterMerge;
+    default:
+      return std::nullopt;
+  }
+}
 
 }  // namespace
 
@@ -55,7 +64,7 @@ void TableOutput::Add(std::string_view internal_key, std::string_view value, Cac
     options.id = environment_.new_table_id();
     options.segment = environment_.shape.OptionsOf(options_.level);
     options.purpose = options_.purpose;
-    options.merged_soon = options_.level <= kLevelMergedSoonMax;
+    options.written_for = WhatForAt(options_.level);
     if (options_.table_bytes > 0) {
       options.expected_bytes = options_.expected_bytes == 0
                                    ? options_.table_bytes
@@ -96,6 +105,7 @@ Task<void> TableOutput::Abandon() {
     builder_.reset();
   }
   for (const TableView& view : finished_) {
+    environment_.table.cache.EraseTable(view.id);
     for (const TableExtent& part : view.extents) {
       source_.GiveBack(part.extent);
     }

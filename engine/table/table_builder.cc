@@ -9,8 +9,8 @@ TableBuilder::TableBuilder(const TableEnvironment& environment, ExtentSource& so
     : id_(options.id),
       writer_(environment.device, source, options.purpose, {}, 0, options.expected_bytes),
       segment_(environment, options.id, kFirstGeneration, 0, writer_, options.segment) {
-  if (options.merged_soon) {
-    writer_.Tell(environment.cache, options.id, true);
+  if (options.written_for) {
+    writer_.Tell(environment.cache, options.id, options.written_for);
   }
 }
 

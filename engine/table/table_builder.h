@@ -14,6 +14,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -35,8 +36,9 @@ struct TableBuilderOptions {
   IoPurpose purpose = IoPurpose::kCompaction;
   // How much space to take at once at first: the size at which the job cuts tables.
   uint64_t expected_bytes = 4 * kMiB;
-  // It is merged soon: what is written is kept in memory for that, where the cache has room for it.
-  bool merged_soon = false;
+  // What is written is kept in memory for the merge that reads it, where the cache has room for it. nullopt:
+  // that is far off.
+  std::optional<WrittenFor> written_for;
 };
 
 class TableBuilder {

@@ -42,20 +42,20 @@ TableWriter::~TableWriter() {
   Check(flight_->writes == 0, "a table writer was destroyed while it writes");
 }
 
-void TableWriter::Tell(BlockCache& cache, TableId table, bool keep) {
+void TableWriter::Tell(BlockCache& cache, TableId table, std::optional<WrittenFor> what_for) {
   static_assert(kBatchBytes % kWrittenPieceBytes == 0);
-  Check(!keep || (table_offset_ == 0 && holes_.empty()), "only what is written of a new table is kept");
+  Check(!what_for || (table_offset_ == 0 && holes_.empty()), "only what is written of a new table is kept");
   cache_ = &cache;
   table_ = table;
-  keep_ = keep;
+  what_for_ = what_for;
 }
 
 void TableWriter::TellOf(const Batch& batch) const {
   if (cache_ == nullptr) {
     return;
   }
-  if (keep_) {
-    cache_->KeepWritten(table_, batch.table_offset, batch.buffer.view().substr(0, batch.filled));
+  if (what_for_) {
+    cache_->KeepWritten(table_, batch.table_offset, batch.buffer.view().substr(0, batch.filled), *what_for_);
   } else {
     cache_->DropWritten(table_, batch.table_offset, batch.filled);
   }
@@ -185,6 +185,9 @@ Task<Status> TableWriter::Finish() {
 Task<void> TableWriter::Abandon() {
   co_await WaitForWrites(0);
   sealed_.clear();
+  if (what_for_) {
+    cache_->EraseTable(table_);
+  }
   GiveBackBeyond(0);
   if (status_.ok()) {
     status_ = Cancelled("the table was abandoned");

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,9 +35,10 @@ class TableWriter {
   TableWriter(const TableWriter&) = delete;
   TableWriter& operator=(const TableWriter&) = delete;
 
-  // Before anything is written: `cache` is told of all that is, in the table's name. With `keep` it keeps it;
-  // else it drops what it has kept of what is written over. Precondition of `keep`: a new table.
-  void Tell(BlockCache& cache, TableId table, bool keep);
+  // Before anything is written: `cache` is told of all that is, in the table's name. It keeps it for what it
+  // is for; nullopt: it drops what it has kept of what is written over. Precondition of the first: a new
+  // table.
+  void Tell(BlockCache& cache, TableId table, std::optional<WrittenFor> what_for);
 
   // Where the next byte goes, unless Place says otherwise.
   uint64_t table_offset() const { return table_offset_; }
@@ -110,7 +112,7 @@ class TableWriter {
   // Whom to tell, or nobody.
   BlockCache* cache_ = nullptr;
   TableId table_;
-  bool keep_ = false;
+  std::optional<WrittenFor> what_for_;
   Batch open_;
   std::vector<Batch> sealed_;
   std::shared_ptr<Flight> flight_;

@@ -31,7 +31,7 @@ std::optional<std::string> Kept(BlockCache& cache, uint64_t offset, uint64_t cou
 TEST(WrittenPieces, GiveBackAnyPartOfWhatWasWritten) {
   BlockCache cache(4 * kMiB, 1);
   const std::string bytes = Bytes(3 * kWrittenPieceBytes + 1000);
-  cache.KeepWritten(kTable, 0, bytes);
+  cache.KeepWritten(kTable, 0, bytes, WrittenFor::kNextMerge);
   EXPECT_EQ(Kept(cache, 0, bytes.size()), bytes);
   EXPECT_EQ(Kept(cache, kWrittenPieceBytes - 10, 20), bytes.substr(kWrittenPieceBytes - 10, 20));
   EXPECT_EQ(Kept(cache, 3 * kWrittenPieceBytes + 990, 10), bytes.substr(bytes.size() - 10));
@@ -43,7 +43,7 @@ TEST(WrittenPieces, GiveBackAnyPartOfWhatWasWritten) {
 TEST(WrittenPieces, AreGoneWhereOtherBytesAreWritten) {
   BlockCache cache(4 * kMiB, 1);
   const std::string bytes = Bytes(4 * kWrittenPieceBytes);
-  cache.KeepWritten(kTable, 0, bytes);
+  cache.KeepWritten(kTable, 0, bytes, WrittenFor::kNextMerge);
   cache.DropWritten(kTable, 2 * kWrittenPieceBytes - 1, 2);
   EXPECT_TRUE(Kept(cache, 0, kWrittenPieceBytes));
   EXPECT_FALSE(Kept(cache, kWrittenPieceBytes, 1));
@@ -53,7 +53,7 @@ TEST(WrittenPieces, AreGoneWhereOtherBytesAreWritten) {
 
 TEST(WrittenPieces, GoWithTheirTable) {
   BlockCache cache(4 * kMiB, 1);
-  cache.KeepWritten(kTable, 0, Bytes(kWrittenPieceBytes));
+  cache.KeepWritten(kTable, 0, Bytes(kWrittenPieceBytes), WrittenFor::kNextMerge);
   cache.EraseTable(kTable);
   EXPECT_FALSE(Kept(cache, 0, 1));
   EXPECT_EQ(cache.statistics().charged_bytes, 0u);
@@ -67,23 +67,46 @@ TEST(WrittenPieces, TakeNoRoomFromBlocks) {
     cache.Insert(block(blocks), BlockKind::kData, BlockRef::CopyOf(Bytes(4096)));
   }
   const uint64_t entries = cache.statistics().entries;
-  cache.KeepWritten(kTable, 0, Bytes(8 * kWrittenPieceBytes));
+  cache.KeepWritten(kTable, 0, Bytes(8 * kWrittenPieceBytes), WrittenFor::kNextMerge);
   EXPECT_EQ(cache.statistics().entries, entries);
   EXPECT_EQ(cache.statistics().of(BlockKind::kWritten).inserts, 0u) << "it was copied for nothing";
 }
 
-TEST(WrittenPieces, MakeRoomForBlocksTheOldestFirst) {
+TEST(WrittenPieces, PushNoOlderPiecesOut) {
   BlockCache cache(1 * kMiB, 1);
   for (uint64_t table = 1; table <= 20; ++table) {
-    cache.KeepWritten(TableId(table), 0, Bytes(kWrittenPieceBytes));
+    cache.KeepWritten(TableId(table), 0, Bytes(kWrittenPieceBytes), WrittenFor::kNextMerge);
     EXPECT_LE(cache.statistics().charged_bytes, 1 * kMiB);
   }
-  EXPECT_FALSE(Kept(cache, 0, 1, TableId(1))) << "the newest took the place of the oldest";
-  EXPECT_TRUE(Kept(cache, 0, 1, TableId(20)));
+  EXPECT_TRUE(Kept(cache, 0, 1, TableId(1)));
+  EXPECT_TRUE(Kept(cache, 0, 1, TableId(15)));
+  EXPECT_FALSE(Kept(cache, 0, 1, TableId(20)));
+  EXPECT_EQ(cache.statistics().of(BlockKind::kWritten).evictions, 0u);
+}
+
+TEST(WrittenPieces, ForLaterMergesLeaveAQuarterToThoseForTheNext) {
+  BlockCache cache(1 * kMiB, 1);
+  for (uint64_t table = 1; table <= 20; ++table) {
+    cache.KeepWritten(TableId(table), 0, Bytes(kWrittenPieceBytes), WrittenFor::kLaterMerge);
+  }
+  const uint64_t later = cache.statistics().of(BlockKind::kWritten).charged_bytes;
+  EXPECT_LE(later, 768 * kKiB);
+  EXPECT_GT(later, 600 * kKiB);
+  cache.KeepWritten(TableId(30), 0, Bytes(3 * kWrittenPieceBytes), WrittenFor::kNextMerge);
+  EXPECT_TRUE(Kept(cache, 0, 3 * kWrittenPieceBytes, TableId(30)));
+}
+
+TEST(WrittenPieces, MakeRoomForBlocksTheOldestFirst) {
+  BlockCache cache(1 * kMiB, 1);
+  cache.KeepWritten(TableId(1), 0, Bytes(8 * kWrittenPieceBytes), WrittenFor::kNextMerge);
+  cache.KeepWritten(TableId(2), 0, Bytes(7 * kWrittenPieceBytes), WrittenFor::kNextMerge);
   // Blocks of which each is asked for once: they are on trial, and still go before.
   for (uint64_t n = 0; n < 1000; ++n) {
     cache.Insert({TableId(100), Generation(1), n * 4096}, BlockKind::kData, BlockRef::CopyOf(Bytes(4096)));
     EXPECT_LE(cache.statistics().charged_bytes, 1 * kMiB);
+    if (!Kept(cache, 0, 8 * kWrittenPieceBytes, TableId(1)) && n < 100) {
+      EXPECT_TRUE(Kept(cache, 0, 7 * kWrittenPieceBytes, TableId(2)));
+    }
   }
   EXPECT_EQ(cache.statistics().of(BlockKind::kWritten).charged_bytes, 0u);
   EXPECT_GT(cache.CachedDataBlocks(TableId(100)), 200u);
@@ -91,7 +114,7 @@ TEST(WrittenPieces, MakeRoomForBlocksTheOldestFirst) {
 
 TEST(WrittenPieces, CountAsNoBlocksAndNoHits) {
   BlockCache cache(4 * kMiB, 1);
-  cache.KeepWritten(kTable, 0, Bytes(2 * kWrittenPieceBytes));
+  cache.KeepWritten(kTable, 0, Bytes(2 * kWrittenPieceBytes), WrittenFor::kNextMerge);
   EXPECT_TRUE(Kept(cache, 0, 2 * kWrittenPieceBytes));
   EXPECT_EQ(cache.CachedDataBlocks(kTable), 0u);
   EXPECT_EQ(cache.statistics().hits(), 0u);

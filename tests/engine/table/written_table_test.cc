@@ -13,7 +13,7 @@ class WrittenTableTest : public testing::TestWithParam<uint32_t> {
   TableView BuildMergedSoon(const Entries& entries) {
     TableBuilderOptions options;
     options.id = TableId(7);
-    options.merged_soon = true;
+    options.written_for = WrittenFor::kNextMerge;
     return Build(options, entries);
   }
   TableView Build(const TableBuilderOptions& options, const Entries& entries) {
