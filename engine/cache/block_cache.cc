@@ -110,15 +110,19 @@ void BlockCache::InsertSuccessor(const BlockKey& key, const BlockRef& block, Cac
   ShardOf(hash)->Insert(key, hash, BlockKind::kData, block, standing);
 }
 
+BlockCache::Shard& BlockCache::ShardOfPieces(TableId table) const {
+  return *ShardOf(HashOf(KeyOfPiece(table, 0)));
+}
+
 void BlockCache::KeepWritten(TableId table, uint64_t table_offset, std::string_view bytes,
                              WrittenFor what_for) {
   Check(table_offset % kWrittenPieceBytes == 0, "a piece of a table that begins in the middle");
+  Shard& shard = ShardOfPieces(table);
   while (!bytes.empty()) {
     const std::string_view piece = bytes.substr(0, kWrittenPieceBytes);
     const BlockKey key = KeyOfPiece(table, table_offset);
-    const uint64_t hash = HashOf(key);
-    if (ShardOf(hash)->HasRoomFor(piece.size(), what_for)) {
-      ShardOf(hash)->Insert(key, hash, BlockKind::kWritten, BlockRef::CopyOf(piece), CacheStanding::kOnTrial);
+    if (shard.HasRoomFor(piece.size(), what_for)) {
+      shard.Insert(key, HashOf(key), BlockKind::kWritten, BlockRef::CopyOf(piece), CacheStanding::kOnTrial);
     }
     table_offset += piece.size();
     bytes.remove_prefix(piece.size());
@@ -126,10 +130,10 @@ void BlockCache::KeepWritten(TableId table, uint64_t table_offset, std::string_v
 }
 
 bool BlockCache::CopyWritten(TableId table, uint64_t table_offset, std::span<std::byte> into) {
+  Shard& shard = ShardOfPieces(table);
   while (!into.empty()) {
     const BlockKey key = KeyOfPiece(table, table_offset);
-    const uint64_t hash = HashOf(key);
-    const BlockRef piece = ShardOf(hash)->Lookup(key, hash, BlockKind::kWritten, nullptr);
+    const BlockRef piece = shard.Lookup(key, HashOf(key), BlockKind::kWritten, nullptr);
     const uint64_t begin = table_offset - key.table_offset;
     const uint64_t count = std::min<uint64_t>(into.size(), kWrittenPieceBytes - begin);
     if (!piece || piece.bytes().size() < begin + count) {
@@ -145,7 +149,8 @@ bool BlockCache::CopyWritten(TableId table, uint64_t table_offset, std::span<std
 void BlockCache::DropWritten(TableId table, uint64_t table_offset, uint64_t bytes) {
   const uint64_t end = table_offset + bytes;
   for (uint64_t at = RoundDown(table_offset, kWrittenPieceBytes); at < end; at += kWrittenPieceBytes) {
-    Erase(KeyOfPiece(table, at));
+    const BlockKey key = KeyOfPiece(table, at);
+    ShardOfPieces(table).Erase(key, HashOf(key));
   }
 }
 
