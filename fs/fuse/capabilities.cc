@@ -17,6 +17,13 @@ constexpr unsigned kBackgroundRequestsMax = 128;
 // Bit 38 of INIT's flags, which the header of Debian 12 does not name yet: no file handles for NFS.
 constexpr uint32_t kNoExportSupportFlag2 = uint32_t{1} << (38 - 32);
 
+fuse_init_in RequestOf(std::span<const char> init_message) {
+  fuse_init_in request = {};
+  const std::span<const char> body = init_message.subspan(sizeof(fuse_in_header));
+  std::memcpy(&request, body.data(), std::min(body.size(), sizeof(request)));
+  return request;
+}
+
 }  // namespace
 
 void ChooseCapabilities(fuse_conn_info& connection) {
@@ -39,6 +46,9 @@ void ChooseCapabilities(fuse_conn_info& connection) {
   // The kernel does locks right by itself, OFD locks included.
   want(FUSE_CAP_POSIX_LOCKS | FUSE_CAP_FLOCK_LOCKS, false);
   want(FUSE_CAP_EXPORT_SUPPORT, false);
+  // The kernel checks by the lists that we keep, and leaves the umask to us: whether it applies is for the
+  // directory's default list to say.
+  want(FUSE_CAP_POSIX_ACL | FUSE_CAP_DONT_MASK, true);
   // The second version of it, in AmendInitReply, says when to clear.
   want(FUSE_CAP_HANDLE_KILLPRIV, false);
   want(FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE, false);
@@ -48,14 +58,16 @@ void ChooseCapabilities(fuse_conn_info& connection) {
 }
 
 void AmendInitReply(std::span<const char> init_message, fuse_init_out& reply) {
-  fuse_init_in request = {};
-  const std::span<const char> body = init_message.subspan(sizeof(fuse_in_header));
-  std::memcpy(&request, body.data(), std::min(body.size(), sizeof(request)));
-  reply.flags |= request.flags & (FUSE_PARALLEL_DIROPS | FUSE_HANDLE_KILLPRIV_V2);
+  const fuse_init_in request = RequestOf(init_message);
+  reply.flags |= request.flags & (FUSE_PARALLEL_DIROPS | FUSE_HANDLE_KILLPRIV_V2 | FUSE_SETXATTR_EXT);
   if ((request.flags & FUSE_INIT_EXT) != 0) {
     reply.flags |= FUSE_INIT_EXT;
     reply.flags2 |= request.flags2 & kNoExportSupportFlag2;
   }
+}
+
+bool OffersLongSetXattr(std::span<const char> init_message) {
+  return (RequestOf(init_message).flags & FUSE_SETXATTR_EXT) != 0;
 }
 
 }  // namespace varve

@@ -14,4 +14,8 @@ void ChooseCapabilities(fuse_conn_info& connection);
 // What libfuse 3.14 cannot ask for, set in its answer where the kernel's request offers it.
 void AmendInitReply(std::span<const char> init_message, fuse_init_out& reply);
 
+// Whether AmendInitReply has agreed to the long form of SETXATTR, which says what a new access list does to
+// the mode.
+bool OffersLongSetXattr(std::span<const char> init_message);
+
 }  // namespace varve

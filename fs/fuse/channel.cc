@@ -102,6 +102,7 @@ Status Channel::Initialise(std::span<char> init_message, bool answer) {
   buffer.size = init_message.size();
   fuse_session_process_buf(session_, &buffer);
   init_message_ = {};
+  setxattr_is_long_ = OffersLongSetXattr(init_message);
   if (fuse_session_exited(session_) != 0) {
     return Unsupported("the kernel's FUSE protocol is too old");
   }
@@ -143,9 +144,36 @@ void Channel::Process(const MessageLease& message, size_t bytes) {
       current_is_temporary_file_ = false;
       return;
     }
+    case FUSE_SETXATTR:
+      if (setxattr_is_long_) {
+        DecodeLongSetXattr(message, bytes);
+        return;
+      }
+      break;
     default:
-      Decode(message, bytes);
+      break;
   }
+  Decode(message, bytes);
+}
+
+// The library knows the short form only: what the long one has more is taken out.
+void Channel::DecodeLongSetXattr(const MessageLease& message, size_t bytes) {
+  constexpr size_t kShortEnd = sizeof(fuse_in_header) + FUSE_COMPAT_SETXATTR_IN_SIZE;
+  constexpr size_t kLongEnd = sizeof(fuse_in_header) + sizeof(fuse_setxattr_in);
+  if (bytes < kLongEnd) {
+    ReplyRaw(HeaderOf(message.bytes()).unique, EINVAL);
+    return;
+  }
+  char* const from = message.bytes().data();
+  fuse_setxattr_in body;
+  std::memcpy(&body, from + sizeof(fuse_in_header), sizeof(body));
+  std::memmove(from + kShortEnd, from + kLongEnd, bytes - kLongEnd);
+  fuse_in_header header = HeaderOf(message.bytes());
+  header.len -= uint32_t{kLongEnd - kShortEnd};
+  std::memcpy(from, &header, sizeof(header));
+  current_setxattr_flags_ = body.setxattr_flags;
+  Decode(message, header.len);
+  current_setxattr_flags_ = 0;
 }
 
 void Channel::Decode(const MessageLease& message, size_t bytes) {

@@ -3,8 +3,9 @@
 // state through the session's userdata.
 //
 // libfuse 3.14 does not know every request and drops some flags; the channel reads those from the raw header
-// before it hands the bytes on: SYNCFS, TMPFILE, the set-user-id flags of SETATTR and WRITE, DESTROY (whose
-// answer must wait for the store), INTERRUPT (answered ENOSYS once: no operation here can be cut short).
+// before it hands the bytes on: SYNCFS, TMPFILE, the set-user-id flags of SETATTR and WRITE, the long form of
+// SETXATTR, DESTROY (whose answer must wait for the store), INTERRUPT (answered ENOSYS once: no operation
+// here can be cut short).
 //
 // One thread: its reactor, except Create and Initialise, which come before Serve, and `statistics`.
 #pragma once
@@ -74,6 +75,8 @@ class Channel {
   const MessageLease& current_message() const { return current_; }
   std::span<char> current_bytes() const { return current_.bytes().first(current_size_); }
   bool current_is_temporary_file() const { return current_is_temporary_file_; }
+  // FUSE_SETXATTR_ACL_KILL_SGID, of a SETXATTR.
+  uint32_t current_setxattr_flags() const { return current_setxattr_flags_; }
   std::span<char> scratch() { return scratch_.bytes(); }
   void RequestBegins() { ++in_flight_; }
   void RequestEnds() { --in_flight_; }
@@ -85,6 +88,7 @@ class Channel {
   static ssize_t ReadForLibrary(int fd, void* buffer, size_t bytes, void* userdata);
   int SendInitReply(const iovec* parts, int count);
   void Decode(const MessageLease& message, size_t bytes);
+  void DecodeLongSetXattr(const MessageLease& message, size_t bytes);
   void ReplyRaw(uint64_t unique, int error);
   Task<void> AnswerSync(uint64_t unique);
   Task<void> AnswerDestroy(uint64_t unique);
@@ -96,11 +100,14 @@ class Channel {
   MessageLease current_;
   size_t current_size_ = 0;
   bool current_is_temporary_file_ = false;
+  uint32_t current_setxattr_flags_ = 0;
   size_t in_flight_ = 0;
   bool closed_ = false;
   // Only during Initialise.
   std::span<char> init_message_;
   bool answer_init_ = false;
+  // What was agreed with the kernel.
+  bool setxattr_is_long_ = false;
   ChannelStatistics statistics_;
 };
 

@@ -30,7 +30,7 @@ Channel& ChannelOf(fuse_req_t request) {
 
 Caller CallerOf(fuse_req_t request) {
   const fuse_ctx& context = *fuse_req_ctx(request);
-  return {context.uid, context.gid, static_cast<uint32_t>(context.pid)};
+  return {context.uid, context.gid, static_cast<uint32_t>(context.pid), static_cast<uint32_t>(context.umask)};
 }
 
 int ErrnoOf(const Status& status) {

@@ -90,8 +90,9 @@ void SetXattr(fuse_req_t request, fuse_ino_t inode, const char* name, const char
     fuse_reply_err(request, EPERM);
     return;
   }
-  Spawn(AnswerStatus(
-      request, ChannelOf(request).filesystem().SetXattr(InodeNumber(inode), name, {value, size}, flags)));
+  Channel& channel = ChannelOf(request);
+  const XattrFlags how = {flags, (channel.current_setxattr_flags() & FUSE_SETXATTR_ACL_KILL_SGID) != 0};
+  Spawn(AnswerStatus(request, channel.filesystem().SetXattr(InodeNumber(inode), name, {value, size}, how)));
 }
 
 void ListXattrs(fuse_req_t request, fuse_ino_t inode, size_t size) {

@@ -3,6 +3,7 @@
 
 #include "fs/ops/filesystem.h"
 #include "fs/ops/filesystem_core.h"
+#include "fs/ops/xattr_records.h"
 
 namespace varve {
 
@@ -92,6 +93,12 @@ Task<Result<Attributes>> FileSystem::ChangeAttributes(InodeNumber inode, SetAttr
     }
   }
   ApplyOwnerAndMode(file.inode, changes);
+  if (changes.mode) {
+    Status staged = co_await StageModeInAcl(*core_, change, file.inode);
+    if (!staged.ok()) {
+      co_return staged.error();
+    }
+  }
   ApplyTimes(file.inode, changes, core_->Now());
   core_->StageInode(change, loaded->location, file.inode, file.content);
   Status written = co_await core_->Commit(change);

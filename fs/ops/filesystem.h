@@ -58,12 +58,12 @@ struct Attributes {
   int64_t btime_nanos = 0;
 };
 
-// Who asks. The kernel has applied the umask to modes already unless the adapter asked it not to; then the
-// adapter does.
+// Who asks. The umask is taken off the modes of what is made, unless the directory has a default access list.
 struct Caller {
   uint32_t uid = 0;
   uint32_t gid = 0;
   uint32_t pid = 0;
+  uint32_t umask = 0;
 };
 
 struct TimeChange {
@@ -82,6 +82,12 @@ struct SetAttributes {
   // Clear set-user-id, and set-group-id where the group may execute, as write(2), truncate(2) and chown(2)
   // demand.
   bool kill_suid_sgid = false;
+};
+
+struct XattrFlags {
+  int of_setxattr = 0;  // XATTR_CREATE, XATTR_REPLACE
+  // With an access list: the caller may not keep the set-group-id bit.
+  bool kill_sgid = false;
 };
 
 struct WriteFlags {
@@ -217,10 +223,12 @@ class FileSystem {
   Task<Status> ReadDirectoryPlus(DirectoryHandle handle, uint64_t offset, DirectorySink& sink);
   void ReleaseDirectory(DirectoryHandle handle);
 
-  // Extended attributes. `flags` are those of setxattr(2). kNoAttribute when absent; kUnsupported for
-  // "system.".
+  // Extended attributes. kNoAttribute when absent. Of the names that begin with "system." there are only the
+  // two lists of posix_acl.h; the others are kUnsupported. An access list and the mode are kept in step: to
+  // set the list sets the mode, and chmod changes the list. What is made in a directory gets its lists from
+  // the default list of that.
   Task<Result<std::string>> GetXattr(InodeNumber inode, std::string_view name);
-  Task<Status> SetXattr(InodeNumber inode, std::string_view name, std::string_view value, int flags);
+  Task<Status> SetXattr(InodeNumber inode, std::string_view name, std::string_view value, XattrFlags flags);
   // Each name followed by a NUL.
   Task<Result<std::string>> ListXattrs(InodeNumber inode);
   Task<Status> RemoveXattr(InodeNumber inode, std::string_view name);

@@ -3,6 +3,7 @@
 
 #include "fs/ops/filesystem.h"
 #include "fs/ops/filesystem_core.h"
+#include "fs/ops/xattr_records.h"
 
 namespace varve {
 
@@ -78,6 +79,10 @@ Task<Result<Attributes>> Make(FileSystemCore& core, InodeNumber parent, std::str
   inode.size = target.size();
   inode.parent = is_directory ? parent : InodeNumber();
   Change change;
+  Status inherited = co_await StageInheritedAcl(core, change, directory->inode(), caller.umask, inode);
+  if (!inherited.ok()) {
+    co_return inherited.error();
+  }
   NodeLocation location(NodePlace::kRecord);
   if (is_directory) {
     core.StageReference(change, parent, name, inode);
@@ -143,11 +148,27 @@ Task<Result<Attributes>> FileSystem::MakeTemporary(InodeNumber parent, uint32_t 
   }
   Inode inode = NewInode(*number, S_IFREG | (mode & 07777), directory->inode(), caller, core_->Now());
   inode.nlink = 0;
-  // Nothing of it is in the store until it has chunks: it begins as a file that was unlinked already.
-  std::string record;
-  AppendInode(record, inode, {});
-  core_->nodes.Acquire(inode.number, NodeLocation(NodePlace::kRecord));
-  core_->nodes.SetMemoryOrphan(inode.number, std::move(record));
+  Change change;
+  Status inherited = co_await StageInheritedAcl(*core_, change, directory->inode(), caller.umask, inode);
+  if (!inherited.ok()) {
+    co_return inherited.error();
+  }
+  // It begins as a file that was unlinked already. Nothing of it is in the store until it has chunks or
+  // attributes.
+  const bool in_memory = !inode.has_xattrs;
+  core_->nodes.Acquire(inode.number, NodeLocation(in_memory ? NodePlace::kRecord : NodePlace::kOrphanRecord));
+  if (in_memory) {
+    std::string record;
+    AppendInode(record, inode, {});
+    core_->nodes.SetMemoryOrphan(inode.number, std::move(record));
+    co_return core_->AttributesOf(inode);
+  }
+  core_->StageInode(change, NodeLocation(NodePlace::kOrphanRecord), inode, {});
+  Status written = co_await core_->Commit(change);
+  if (!written.ok()) {
+    core_->Forget(inode.number, 1);
+    co_return written.error();
+  }
   co_return core_->AttributesOf(inode);
 }
 

@@ -3,13 +3,18 @@
 
 #include <utility>
 
-#include "fs/namespace/namespace_format.h"
 #include "fs/ops/filesystem.h"
 #include "fs/ops/filesystem_core.h"
+#include "fs/ops/posix_acl.h"
+#include "fs/ops/xattr_records.h"
 
 namespace varve {
 
 namespace {
+
+bool IsAclName(std::string_view name) {
+  return name == kAccessAclName || name == kDefaultAclName;
+}
 
 Status CheckXattrName(std::string_view name) {
   if (name.empty() || name.find('\0') != name.npos) {
@@ -18,37 +23,34 @@ Status CheckXattrName(std::string_view name) {
   if (name.size() > kXattrNameBytesMax) {
     return Error(ErrorCode::kBufferTooSmall, "an attribute's name is at most 255 bytes");
   }
-  // ACLs that the kernel does not enforce would be a lie.
-  if (name.starts_with("system.")) {
-    return Unsupported("attributes of the system namespace");
+  if (name.starts_with("system.") && !IsAclName(name)) {
+    return Unsupported("attributes of the system namespace other than access control lists");
   }
   return {};
 }
 
-Task<Result<std::string>> ListNames(FileSystemCore& core, InodeNumber inode) {
-  const NamespaceKey lower = NamespaceKey::Prefix(NamespaceKind::kXattr, inode);
-  const NamespaceKey upper = NamespaceKey::End(NamespaceKind::kXattr, inode);
-  const std::unique_ptr<StoreIterator> xattrs = core.store.NewIterator(lower, upper, ReadOptions());
-  std::string names;
-  if (xattrs->Seek(lower) == Step::kNeedsIo) {
-    co_await xattrs->Load();
-  }
-  while (xattrs->Valid()) {
-    names.append(xattrs->key().substr(NamespaceKey::kInodePrefixBytes));
-    names.push_back('\0');
-    if (xattrs->Next() == Step::kNeedsIo) {
-      co_await xattrs->Load();
-    }
-  }
-  Status ended = xattrs->status();
-  if (!ended.ok()) {
-    co_return ended.error();
-  }
-  co_return names;
-}
-
 Error NoAttribute() {
   return {ErrorCode::kNoAttribute, "no such attribute"};
+}
+
+// An access list sets the mode; one that says no more than the mode does is not kept. `keep`: the list is to
+// be stored.
+Status ApplyAcl(std::string_view name, std::string_view value, bool kill_sgid, Inode& inode, bool& keep) {
+  Result<PosixAcl> acl = PosixAcl::Decode(value);
+  if (!acl.ok()) {
+    return acl.error();
+  }
+  keep = true;
+  if (name == kDefaultAclName) {
+    return inode.is_directory() ? OkStatus()
+                                : Status(Error(ErrorCode::kAccess, "only directories have a default list"));
+  }
+  inode.mode = (inode.mode & ~uint32_t{ACCESSPERMS}) | acl->ModeBits();
+  if (kill_sgid) {
+    inode.mode &= ~uint32_t{S_ISGID};
+  }
+  keep = !acl->IsJustMode();
+  return OkStatus();
 }
 
 }  // namespace
@@ -62,22 +64,18 @@ Task<Result<std::string>> FileSystem::GetXattr(InodeNumber inode, std::string_vi
   if (!loaded.ok()) {
     co_return loaded.error();
   }
-  if (!loaded->inode().has_xattrs) {
+  Result<std::optional<std::string>> value = co_await ReadXattr(*core_, loaded->inode(), name);
+  if (!value.ok()) {
+    co_return value.error();
+  }
+  if (!*value) {
     co_return NoAttribute();
   }
-  const NamespaceKey key = NamespaceKey::Xattr(inode, name);
-  Store::Lookup found = co_await core_->store.Get(key, ReadOptions());
-  if (!found.ok()) {
-    co_return found.error();
-  }
-  if (!*found) {
-    co_return NoAttribute();
-  }
-  co_return std::string((*found)->bytes());
+  co_return std::move(**value);
 }
 
 Task<Status> FileSystem::SetXattr(InodeNumber inode, std::string_view name, std::string_view value,
-                                  int flags) {
+                                  XattrFlags flags) {
   Status refused = core_->CheckWritable();
   if (refused.ok()) {
     refused = CheckXattrName(name);
@@ -93,23 +91,20 @@ Task<Status> FileSystem::SetXattr(InodeNumber inode, std::string_view name, std:
   if (!loaded.ok()) {
     co_return loaded.error();
   }
-  const NamespaceKey key = NamespaceKey::Xattr(inode, name);
-  bool exists = false;
-  if (loaded->inode().has_xattrs) {
-    Store::Lookup found = co_await core_->store.Get(key, ReadOptions());
-    if (!found.ok()) {
-      co_return found.error();
-    }
-    exists = found->has_value();
+  Inode changed = loaded->inode();
+  Result<std::optional<std::string>> existing = co_await ReadXattr(*core_, changed, name);
+  if (!existing.ok()) {
+    co_return existing.error();
   }
-  if (exists && (flags & XATTR_CREATE)) {
+  const bool exists = existing->has_value();
+  if (exists && (flags.of_setxattr & XATTR_CREATE)) {
     co_return Error(ErrorCode::kExists, "the attribute exists");
   }
-  if (!exists && (flags & XATTR_REPLACE)) {
+  if (!exists && (flags.of_setxattr & XATTR_REPLACE)) {
     co_return NoAttribute();
   }
-  if (!exists && loaded->inode().has_xattrs) {
-    Result<std::string> names = co_await ListNames(*core_, inode);
+  if (!exists && changed.has_xattrs) {
+    Result<std::string> names = co_await ListXattrNames(*core_, changed);
     if (!names.ok()) {
       co_return names.error();
     }
@@ -117,10 +112,22 @@ Task<Status> FileSystem::SetXattr(InodeNumber inode, std::string_view name, std:
       co_return NoSpace("the names of a file's attributes are at most 64 KiB together");
     }
   }
+  bool keep = true;
+  if (IsAclName(name)) {
+    Status applied = ApplyAcl(name, value, flags.kill_sgid, changed, keep);
+    if (!applied.ok()) {
+      co_return applied;
+    }
+  }
   Change change;
-  change.batch.Put(key, value);
-  Inode changed = loaded->inode();
-  changed.has_xattrs = true;
+  if (keep) {
+    StageXattr(change, changed, name, value);
+  } else {
+    Result<bool> removed = co_await StageXattrRemoval(*core_, change, changed, name);
+    if (!removed.ok()) {
+      co_return removed.error();
+    }
+  }
   changed.ctime_nanos = core_->Now();
   core_->StageInode(change, loaded->location, changed, loaded->record.content);
   co_return co_await core_->Commit(change);
@@ -131,10 +138,7 @@ Task<Result<std::string>> FileSystem::ListXattrs(InodeNumber inode) {
   if (!loaded.ok()) {
     co_return loaded.error();
   }
-  if (!loaded->inode().has_xattrs) {
-    co_return std::string();
-  }
-  co_return co_await ListNames(*core_, inode);
+  co_return co_await ListXattrNames(*core_, loaded->inode());
 }
 
 Task<Status> FileSystem::RemoveXattr(InodeNumber inode, std::string_view name) {
@@ -150,29 +154,17 @@ Task<Status> FileSystem::RemoveXattr(InodeNumber inode, std::string_view name) {
   if (!loaded.ok()) {
     co_return loaded.error();
   }
-  if (!loaded->inode().has_xattrs) {
-    co_return NoAttribute();
-  }
-  const NamespaceKey key = NamespaceKey::Xattr(inode, name);
-  {
-    // Not held while the change waits for space (unpin.h).
-    const Store::Lookup found = co_await core_->store.Get(key, ReadOptions());
-    if (!found.ok()) {
-      co_return found.error();
-    }
-    if (!*found) {
-      co_return NoAttribute();
-    }
-  }
-  Result<std::string> names = co_await ListNames(*core_, inode);
-  if (!names.ok()) {
-    co_return names.error();
-  }
   Change change;
   change.batch.MarkFreesSpace();
-  change.batch.Delete(key);
   Inode changed = loaded->inode();
-  changed.has_xattrs = names->size() > name.size() + 1;
+  Result<bool> removed = co_await StageXattrRemoval(*core_, change, changed, name);
+  if (!removed.ok()) {
+    co_return removed.error();
+  }
+  if (!*removed) {
+    // To take away a list that is not there is what chacl(1) and setfacl(1) do, and is no mistake.
+    co_return IsAclName(name) ? Status() : Status(NoAttribute());
+  }
   changed.ctime_nanos = core_->Now();
   core_->StageInode(change, loaded->location, changed, loaded->record.content);
   co_return co_await core_->Commit(change);

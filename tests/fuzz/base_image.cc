@@ -28,7 +28,7 @@ Task<void> FillDirectory(FileSystem& fs, InodeNumber directory, size_t from, siz
     const size_t bytes = i % 5 == 0 ? 9'000 : 10 * i;
     (void)co_await fs.Write(file->inode, 0, std::string(bytes, static_cast<char>('a' + i % 26)), {});
     if (i % 7 == 0) {
-      (void)co_await fs.SetXattr(file->inode, "user.a", name, 0);
+      (void)co_await fs.SetXattr(file->inode, "user.a", name, {});
     }
     if (i % 11 == 0) {
       const Result<Attributes> linked = co_await fs.Link(file->inode, kRootInode, "link" + name);

@@ -120,7 +120,7 @@ Task<void> ChangeFile(FileSystem& fs, InodeNumber inode, size_t turn) {
   (void)co_await fs.ChangeAttributes(inode, changes);
   (void)co_await fs.Allocate(inode, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 100, 9'000);
   (void)co_await fs.CopyRange(inode, 0, inode, 20'000, 5'000, {});
-  (void)co_await fs.SetXattr(inode, "user.a", "value", 0);
+  (void)co_await fs.SetXattr(inode, "user.a", "value", {});
   (void)co_await fs.RemoveXattr(inode, "user.a");
 }
 

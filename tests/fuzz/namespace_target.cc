@@ -110,7 +110,7 @@ std::string WrittenRecords() {
   make(kRootInode, "small", 20);
   const InodeNumber large = make(directory->inode, "large", 9'000);
   (void)machine.Run(fs.Link(large, below->inode, "second name"));
-  (void)machine.Run(fs.SetXattr(large, "user.a", "value", 0));
+  (void)machine.Run(fs.SetXattr(large, "user.a", "value", {}));
   (void)machine.Run(fs.MakeSymlink(kRootInode, "link", "dir/large", caller));
   (void)machine.Run(fs.MakeNode(kRootInode, "fifo", S_IFIFO | 0600, 0, caller));
   // Unlinked and in use: an orphan.

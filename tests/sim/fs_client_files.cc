@@ -128,7 +128,7 @@ Task<void> FsClient::Xattr() {
     co_return;
   }
   const std::string value = fmt::format("{}", ++values_);
-  const Status set = co_await fs_->SetXattr(node->inode, name, value, 0);
+  const Status set = co_await fs_->SetXattr(node->inode, name, value, {});
   Conclude(fmt::format("setxattr {} of inode {}", name, node->inode.value), set, [&]() -> ModelFs::Outcome {
     node->xattrs[name] = value;
     return {};

@@ -29,7 +29,7 @@ class CheckNamespaceTest : public RecordFixture {
     EXPECT_TRUE(t_.Write(small_, 0, "inline").ok());
     large_ = t_.Make(kRootInode, "large");
     EXPECT_TRUE(t_.Write(large_, 0, std::string(20'000, 'x')).ok());
-    EXPECT_TRUE(t_.Run(t_.fs->SetXattr(large_, "user.a", "1", 0)).ok());
+    EXPECT_TRUE(t_.Run(t_.fs->SetXattr(large_, "user.a", "1", {})).ok());
     linked_ = t_.Make(kRootInode, "linked");
     EXPECT_TRUE(t_.Run(t_.fs->Link(linked_, kRootInode, "again")).ok());
     directory_ = t_.Make(kRootInode, "directory", S_IFDIR | 0755);

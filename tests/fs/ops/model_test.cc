@@ -342,7 +342,7 @@ class ModelRun {
     }
     const int flags = prng_.OneIn(3) ? XATTR_CREATE : prng_.OneIn(3) ? XATTR_REPLACE : 0;
     const std::string value(prng_.Below(100), 'v');
-    const Status set = t_.Run(t_.fs->SetXattr(node->inode, name, value, flags));
+    const Status set = t_.Run(t_.fs->SetXattr(node->inode, name, value, {flags, false}));
     if (exists && flags == XATTR_CREATE) {
       return Expect(ErrorCode::kExists, set);
     }

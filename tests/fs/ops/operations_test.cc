@@ -132,8 +132,8 @@ TEST(Operations, LimitsAreAnsweredWithTheirErrors) {
   const std::string long_target(4096, 't');
   EXPECT_TRUE(t.Run(t.fs->MakeSymlink(kRootInode, "s", long_target, t.caller)).Is(ErrorCode::kNameTooLong));
   const std::string big_value(65'537, 'v');
-  EXPECT_TRUE(t.Run(t.fs->SetXattr(file, "user.big", big_value, 0)).Is(ErrorCode::kNoSpace));
-  EXPECT_TRUE(t.Run(t.fs->SetXattr(file, "system.posix_acl_access", "x", 0)).Is(ErrorCode::kUnsupported));
+  EXPECT_TRUE(t.Run(t.fs->SetXattr(file, "user.big", big_value, {})).Is(ErrorCode::kNoSpace));
+  EXPECT_TRUE(t.Run(t.fs->SetXattr(file, "system.nfs4_acl", "x", {})).Is(ErrorCode::kUnsupported));
   EXPECT_TRUE(
       t.Run(t.fs->Rename(kRootInode, "f", kRootInode, "g", RENAME_WHITEOUT)).Is(ErrorCode::kInvalidArgument));
 }

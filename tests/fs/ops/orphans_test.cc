@@ -71,7 +71,7 @@ TEST(Orphans, TheChunksOfALargeFileThatTheKernelDoesNotKnowGoToo) {
 TEST(Orphans, AnUnlinkedFileWithAttributesLosesThemToo) {
   OpsFixture t;
   const InodeNumber file = t.Make(kRootInode, "f");
-  ASSERT_TRUE(t.Run(t.fs->SetXattr(file, "user.a", "1", 0)).ok());
+  ASSERT_TRUE(t.Run(t.fs->SetXattr(file, "user.a", "1", {})).ok());
   ASSERT_TRUE(t.Run(t.fs->Unlink(kRootInode, "f")).ok());
   EXPECT_EQ(*t.Run(t.fs->GetXattr(file, "user.a")), "1");
   t.fs->Forget(file, 1);
