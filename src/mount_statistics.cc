@@ -9,37 +9,21 @@ namespace varve {
 
 namespace {
 
-// The requests worth telling apart, by their numbers in the FUSE protocol.
-constexpr std::array<std::pair<size_t, std::string_view>, 29> kRequests = {{
-    {1, "lookup"},
-    {2, "forget"},
-    {42, "batch_forget"},
-    {3, "getattr"},
-    {4, "setattr"},
-    {5, "readlink"},
-    {6, "symlink"},
-    {8, "mknod"},
-    {9, "mkdir"},
-    {10, "unlink"},
-    {11, "rmdir"},
-    {12, "rename"},
-    {45, "rename2"},
-    {13, "link"},
-    {14, "open"},
-    {15, "read"},
-    {16, "write"},
-    {17, "statfs"},
-    {20, "fsync"},
-    {50, "syncfs"},
-    {22, "getxattr"},
-    {21, "setxattr"},
-    {27, "opendir"},
-    {28, "readdir"},
-    {44, "readdirplus"},
-    {29, "releasedir"},
-    {43, "fallocate"},
-    {46, "lseek"},
-    {47, "copy_file_range"},
+// What the kernel may ask, by its numbers in the FUSE protocol. Named as /sys and libfuse name them; in order
+// of the numbers, so that none is forgotten.
+constexpr std::array<std::pair<size_t, std::string_view>, 46> kRequests = {{
+    {1, "lookup"},       {2, "forget"},       {3, "getattr"},       {4, "setattr"},
+    {5, "readlink"},     {6, "symlink"},      {8, "mknod"},         {9, "mkdir"},
+    {10, "unlink"},      {11, "rmdir"},       {12, "rename"},       {13, "link"},
+    {14, "open"},        {15, "read"},        {16, "write"},        {17, "statfs"},
+    {18, "release"},     {20, "fsync"},       {21, "setxattr"},     {22, "getxattr"},
+    {23, "listxattr"},   {24, "removexattr"}, {25, "flush"},        {26, "init"},
+    {27, "opendir"},     {28, "readdir"},     {29, "releasedir"},   {30, "fsyncdir"},
+    {31, "getlk"},       {32, "setlk"},       {33, "setlkw"},       {34, "access"},
+    {35, "create"},      {36, "interrupt"},   {37, "bmap"},         {38, "destroy"},
+    {39, "ioctl"},       {40, "poll"},        {42, "batch_forget"}, {43, "fallocate"},
+    {44, "readdirplus"}, {45, "rename2"},     {46, "lseek"},        {47, "copy_file_range"},
+    {50, "syncfs"},      {51, "tmpfile"},
 }};
 
 template <typename Field>
