@@ -13,6 +13,7 @@
 #include "tools/fsck_command.h"
 #include "tools/fsck_report.h"
 #include "tools/get_command.h"
+#include "tools/label_command.h"
 #include "tools/ls_command.h"
 #include "tools/mkfs_command.h"
 #include "tools/put_command.h"
@@ -44,6 +45,7 @@ int RunCommand(const std::vector<std::string>& arguments) {
   varve::AddScanCommand(app, exit_code);
   varve::AddScrubCommand(app, exit_code);
   varve::AddStatsCommand(app, exit_code);
+  varve::AddLabelCommand(app, exit_code);
   varve::AddDumpCommand(app, exit_code);
   varve::AddBenchMountCommand(app, exit_code);
   varve::AddBenchCommand(app, exit_code, VARVE_VERSION);

@@ -21,10 +21,12 @@ constexpr size_t kMemtableBytesMin = 1 * kMiB;
 constexpr size_t kCacheBytesMin = 1 * kMiB;
 
 // What the kernel is told as it stands.
-constexpr std::array<std::string_view, 15> kKernelOptions = {
-    "exec",       "noexec",      "async",        "dirsync",     "atime",
-    "noatime",    "relatime",    "norelatime",   "strictatime", "diratime",
-    "nodiratime", "allow_other", "auto_unmount", "silent",      "nostrictatime",
+constexpr std::array<std::string_view, 8> kKernelOptions = {
+    "exec", "noexec", "async", "dirsync", "atime", "noatime", "allow_other", "auto_unmount",
+};
+// What libfuse would refuse to hand on, and need not: the kernel leaves these to us.
+constexpr std::array<std::string_view, 7> kOwnOptions = {
+    "relatime", "norelatime", "strictatime", "nostrictatime", "diratime", "nodiratime", "silent",
 };
 // What belongs to mount(8), systemd and the like.
 constexpr std::array<std::string_view, 15> kForeignOptions = {
@@ -83,11 +85,27 @@ class Parser {
     } else if (name == "default_permissions") {
       // Always on: the filesystem leaves permissions to the kernel.
     } else if (Contains(kKernelOptions, name)) {
+      TakeAccessTimes(name);
       Add(name);
+    } else if (Contains(kOwnOptions, name)) {
+      TakeAccessTimes(name);
     } else if (!Contains(kForeignOptions, name) && !IsComment(name)) {
       return Unknown(name);
     }
     return OkStatus();
+  }
+
+  // The kernel leaves the times of accesses to us.
+  void TakeAccessTimes(const std::string& name) {
+    if (name == "noatime") {
+      options_.access_times = AccessTimes::kNever;
+    } else if (name == "strictatime") {
+      options_.access_times = AccessTimes::kAlways;
+    } else if (name == "atime" || name == "relatime" || name == "norelatime" || name == "nostrictatime") {
+      options_.access_times = AccessTimes::kRelative;
+    } else if (name == "diratime" || name == "nodiratime") {
+      options_.directory_access_times = name == "diratime";
+    }
   }
 
   Status TakeValue(const std::string& name, const std::string& value, const std::string& option) {

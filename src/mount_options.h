@@ -7,6 +7,7 @@
 
 #include "engine/base/result.h"
 #include "engine/store/store.h"
+#include "fs/ops/filesystem.h"
 
 namespace varve {
 
@@ -14,6 +15,8 @@ struct MountOptions {
   bool read_only = false;
   // Every change is durable before its call ends.
   bool sync = false;
+  AccessTimes access_times = AccessTimes::kRelative;
+  bool directory_access_times = true;
   StoreOptions store;
   // Passed on to the kernel: "ro", "noatime", "allow_other", …
   std::vector<std::string> kernel;

@@ -164,6 +164,8 @@ Task<Status> MountedStore::OpenStoreAndFiles() {
   FileSystemOptions options;
   options.read_only = request_.options.read_only;
   options.sync = request_.options.sync;
+  options.access_times = request_.options.access_times;
+  options.directory_access_times = request_.options.directory_access_times;
   Result<std::unique_ptr<FileSystem>> filesystem = co_await FileSystem::Mount(environment, options);
   if (!filesystem.ok()) {
     co_return filesystem.error();

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "fs/ops/access_times.h"
 #include "fs/ops/filesystem.h"
 #include "fs/ops/filesystem_core.h"
 
@@ -46,6 +47,24 @@ void KillSetIds(Inode& inode) {
 }
 
 std::optional<Result<size_t>> FileSystem::TryRead(InodeNumber inode, uint64_t offset, std::span<char> into) {
+  bool access_is_due = false;
+  std::optional<Result<size_t>> read = TryReadBytes(inode, offset, into, access_is_due);
+  // To note it may have to wait for a lock.
+  return access_is_due ? std::nullopt : std::move(read);
+}
+
+Task<Result<size_t>> FileSystem::Read(InodeNumber inode, uint64_t offset, std::span<char> into) {
+  bool access_is_due = false;
+  Result<size_t> read = co_await ReadBytes(inode, offset, into, access_is_due);
+  // Before the answer: the kernel asks for the time afterwards, and keeps what it is told.
+  if (access_is_due && read.ok()) {
+    co_await NoteAccess(*core_, inode);
+  }
+  co_return read;
+}
+
+std::optional<Result<size_t>> FileSystem::TryReadBytes(InodeNumber inode, uint64_t offset,
+                                                       std::span<char> into, bool& access_is_due) {
   const uint64_t version = core_->locks.Version(inode);
   std::optional<Result<LoadedInode>> loaded = core_->TryLoad(inode);
   if (!loaded) {
@@ -59,6 +78,7 @@ std::optional<Result<size_t>> FileSystem::TryRead(InodeNumber inode, uint64_t of
   if (!regular.ok()) {
     return regular.error();
   }
+  access_is_due = AccessIsDue(*core_, file.inode());
   std::optional<Result<size_t>> read =
       core_->content.TryRead(file.inode(), file.record.content, offset, into);
   if (file.inode().chunked && !core_->locks.Unchanged(inode, version)) {
@@ -67,8 +87,9 @@ std::optional<Result<size_t>> FileSystem::TryRead(InodeNumber inode, uint64_t of
   return read;
 }
 
-Task<Result<size_t>> FileSystem::Read(InodeNumber inode, uint64_t offset, std::span<char> into) {
-  std::optional<Result<size_t>> hit = TryRead(inode, offset, into);
+Task<Result<size_t>> FileSystem::ReadBytes(InodeNumber inode, uint64_t offset, std::span<char> into,
+                                           bool& access_is_due) {
+  std::optional<Result<size_t>> hit = TryReadBytes(inode, offset, into, access_is_due);
   if (hit) {
     co_return std::move(*hit);
   }
@@ -83,6 +104,7 @@ Task<Result<size_t>> FileSystem::Read(InodeNumber inode, uint64_t offset, std::s
     if (!regular.ok()) {
       co_return regular.error();
     }
+    access_is_due = AccessIsDue(*core_, file.inode());
     const ReadOptions options{snapshot.get(), true};
     co_return co_await core_->content.Read(file.inode(), file.record.content, offset, into, options);
   }
@@ -91,6 +113,7 @@ Task<Result<size_t>> FileSystem::Read(InodeNumber inode, uint64_t offset, std::s
   if (!file.ok()) {
     co_return file.error();
   }
+  access_is_due = AccessIsDue(*core_, file->inode());
   const ReadOptions newest;
   co_return co_await core_->content.Read(file->inode(), file->record.content, offset, into, newest);
 }

@@ -120,12 +120,19 @@ struct FileSystemUsage {
   uint64_t blocks_free = 0;
 };
 
+// Whether reading a file changes its time of the last access (mount(8)): never, where the file has changed
+// since or a day has passed (relatime), always (strictatime). What the kernel's caches answer is not noted:
+// it never reaches us.
+enum class AccessTimes : uint8_t { kNever, kRelative, kAlways };
+
 struct FileSystemOptions {
   bool read_only = false;
   // Every change is durable when its call ends (mount -o sync).
   bool sync = false;
   // For a store that has no namespace yet.
   FormatParameters format;
+  AccessTimes access_times = AccessTimes::kNever;
+  bool directory_access_times = true;  // false: nodiratime
 };
 
 struct FileSystemEnvironment {
@@ -242,6 +249,10 @@ class FileSystem {
   explicit FileSystem(std::unique_ptr<FileSystemCore> core);
   Task<Status> List(DirectoryHandle handle, uint64_t offset, DirectorySink& sink, bool plus);
   Task<Status> ListStream(DirectoryStream& stream, DirectorySink& sink, bool plus);
+  std::optional<Result<size_t>> TryReadBytes(InodeNumber inode, uint64_t offset, std::span<char> into,
+                                             bool& access_is_due);
+  Task<Result<size_t>> ReadBytes(InodeNumber inode, uint64_t offset, std::span<char> into,
+                                 bool& access_is_due);
 
   std::unique_ptr<FileSystemCore> core_;
 };

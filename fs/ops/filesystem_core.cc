@@ -1,10 +1,23 @@
 #include "fs/ops/filesystem_core.h"
 
+#include <malloc.h>
+
 #include <utility>
 
+#include "engine/ring/spawn_on.h"
 #include "fs/ops/unpin.h"
 
 namespace varve {
+
+namespace {
+
+// malloc keeps what lies between pieces that are still used, and takes a while to look through it all.
+Task<void> TrimHeap() {
+  malloc_trim(0);
+  co_return;
+}
+
+}  // namespace
 
 FileSystemCore::FileSystemCore(FileSystemEnvironment environment, FileSystemOptions options_in,
                                FormatParameters format, InodeNumber next_inode)
@@ -14,7 +27,8 @@ FileSystemCore::FileSystemCore(FileSystemEnvironment environment, FileSystemOpti
       options(options_in),
       content(environment.store, format),
       allocator(environment.store, next_inode),
-      reaper(environment.store, environment.logger, environment.background, locks, nodes) {
+      reaper(environment.store, environment.logger, environment.background, locks, nodes),
+      background_(environment.background) {
   // Nobody looks the root up, and nobody forgets it.
   nodes.Acquire(kRootInode, NodeLocation(NodePlace::kRecord));
 }
@@ -428,6 +442,9 @@ void FileSystemCore::Forget(InodeNumber inode, uint64_t lookups) {
   const std::optional<NodePlace> place = nodes.Forget(inode, lookups);
   if (place == NodePlace::kOrphanRecord) {
     reaper.Enqueue(inode);
+  }
+  if (place && nodes.TakeManyForgotten()) {
+    SpawnOn(background_, TrimHeap());
   }
 }
 

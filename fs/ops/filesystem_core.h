@@ -137,6 +137,8 @@ class FileSystemCore {
   Result<std::optional<LoadedInode>> Decoded(InodeNumber inode, const NodeLocation& location,
                                              std::optional<PinnedValue> value);
   std::optional<Result<LoadedInode>> TryLoadMemoryOrphan(InodeNumber inode);
+
+  Executor& background_;
 };
 
 // Clears set-user-id, and set-group-id where the group may execute.

@@ -1,6 +1,7 @@
 // From names to inodes, and back the other way for directories.
 #include <utility>
 
+#include "fs/ops/access_times.h"
 #include "fs/ops/filesystem.h"
 #include "fs/ops/filesystem_core.h"
 
@@ -145,6 +146,9 @@ Task<Result<std::string>> FileSystem::ReadSymlink(InodeNumber inode) {
   }
   if (!loaded->inode().is_symlink()) {
     co_return InvalidArgument("not a symbolic link");
+  }
+  if (AccessIsDue(*core_, loaded->inode())) {
+    co_await NoteAccess(*core_, inode);
   }
   co_return std::string(loaded->record.content);
 }

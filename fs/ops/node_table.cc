@@ -152,6 +152,11 @@ void NodeTable::AcquireLocked(Shard& shard, InodeNumber inode, const NodeLocatio
   shard.slots[SlotOf(shard, inode.value)] = node;
   ++shard.used;
   shard.node_bytes += BytesOf(*node);
+  const size_t nodes = nodes_.fetch_add(1, std::memory_order_relaxed) + 1;
+  // Two threads at once may leave it a little low.
+  if (nodes > most_nodes_.load(std::memory_order_relaxed)) {
+    most_nodes_.store(nodes, std::memory_order_relaxed);
+  }
 }
 
 std::optional<NodeLocation> NodeTable::Find(InodeNumber inode) const {
@@ -233,16 +238,19 @@ std::optional<NodePlace> NodeTable::Forget(InodeNumber inode, uint64_t lookups) 
   const NodePlace place = node->place;
   RemoveSlot(shard, slot);
   FreeNode(shard, node);
+  nodes_.fetch_sub(1, std::memory_order_relaxed);
   return place;
 }
 
+bool NodeTable::TakeManyForgotten() {
+  size_t most = most_nodes_.load(std::memory_order_relaxed);
+  const size_t nodes = nodes_.load(std::memory_order_relaxed);
+  return most >= kManyNodes && nodes < most / 4 &&
+         most_nodes_.compare_exchange_strong(most, nodes, std::memory_order_relaxed);
+}
+
 uint64_t NodeTable::size() const {
-  uint64_t nodes = 0;
-  for (const Shard& shard : shards_) {
-    const std::lock_guard lock(shard.mutex);
-    nodes += shard.used;
-  }
-  return nodes;
+  return nodes_.load(std::memory_order_relaxed);
 }
 
 uint64_t NodeTable::memory_bytes() const {

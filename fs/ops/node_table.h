@@ -100,6 +100,10 @@ class NodeTable {
   // below 0: the kernel is believed, but not so far.
   std::optional<NodePlace> Forget(InodeNumber inode, uint64_t lookups);
 
+  // True once after most of many nodes have gone: what they leave to malloc in small pieces is worth giving
+  // back to the system.
+  bool TakeManyForgotten();
+
   uint64_t size() const;
   // Heap memory of all nodes and tables.
   uint64_t memory_bytes() const;
@@ -119,6 +123,8 @@ class NodeTable {
   static constexpr size_t kHeaderBytes = 26;
   static constexpr size_t kShards = 64;
   static constexpr size_t kSlotsMin = 16;
+  // Fewer take less than 8 MiB or so.
+  static constexpr size_t kManyNodes = 64 * 1024;
 
   // An open hash table with linear probing; `slots` is a power of two, at most 3/4 full.
   struct Shard {
@@ -129,7 +135,7 @@ class NodeTable {
   };
 
   static uint64_t Hash(uint64_t inode);
-  static void AcquireLocked(Shard& shard, InodeNumber inode, const NodeLocation& location);
+  void AcquireLocked(Shard& shard, InodeNumber inode, const NodeLocation& location);
   Shard& ShardOf(InodeNumber inode) const { return shards_[Hash(inode.value) >> 58]; }
   static size_t TailBytes(const NodeLocation& location);
   static Node* NewNode(InodeNumber inode, uint64_t lookups, const NodeLocation& location);
@@ -145,6 +151,8 @@ class NodeTable {
 
   mutable std::array<Shard, kShards> shards_;
   std::atomic<size_t> orphan_bytes_{0};
+  std::atomic<size_t> nodes_{0};
+  std::atomic<size_t> most_nodes_{0};  // since TakeManyForgotten was true
 };
 
 }  // namespace varve

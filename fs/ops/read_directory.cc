@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "fs/namespace/namespace_format.h"
+#include "fs/ops/access_times.h"
 #include "fs/ops/filesystem.h"
 #include "fs/ops/filesystem_core.h"
 
@@ -49,6 +50,10 @@ Task<Status> FileSystem::List(DirectoryHandle handle, uint64_t offset, Directory
   }
   if (offset == 0) {
     stream->Restart();
+    const std::optional<Result<LoadedInode>> directory = core_->TryLoad(stream->inode());
+    if (directory && directory->ok() && AccessIsDue(*core_, (*directory)->inode())) {
+      co_await NoteAccess(*core_, stream->inode());
+    }
   }
   bool full = false;
   if (offset < kDots) {

@@ -63,6 +63,7 @@ forgotten = drop()
 print(f"dropped: nodes {forgotten['nodes']}, {forgotten['node_bytes']} bytes; {resident_kib()} KiB resident")
 check(forgotten["node_bytes"] < 65536, "memory of forgotten nodes is kept")
 
+
 for turn in range(3):
     began = time.monotonic()
     found = sum(1 for entry in os.scandir(folder) if entry.name.startswith("name-"))

@@ -15,6 +15,27 @@ done
 grep -F " $mount_point fuseblk.varve " /proc/mounts | grep -q noatime || fail "not mounted as fuseblk with noatime"
 umount "$mount_point"
 
+step "every option that is documented"
+for option in ro rw sync async commit=5 cache=16M memtable=4M techniques=none allow_other suid nosuid dev nodev exec \
+  noexec atime noatime relatime norelatime strictatime nostrictatime diratime nodiratime dirsync silent; do
+  "$varve" mount "$device" "$mount_point" -o "$option" || fail "option $option"
+  "$varve" umount "$mount_point"
+done
+
+step "remounting: what the kernel does by itself takes effect, the daemon goes on"
+"$varve" mount "$device" "$mount_point"
+echo before >"$mount_point/remounted"
+mount -o remount,ro "$mount_point"
+expect_failure "read-only" touch "$mount_point/remounted"
+[ "$(cat "$mount_point/remounted")" = before ] || fail "cannot be read"
+mount -o remount,rw "$mount_point"
+echo after >"$mount_point/remounted"
+cp /bin/true "$mount_point/program"
+mount -o remount,noexec "$mount_point"
+expect_failure "denied" "$mount_point/program"
+umount "$mount_point"
+check_store
+
 # mount(8) looks in /sbin only. A mount namespace of our own shows it a copy that has the helper.
 step "mount -t varve and an fstab line"
 cat >"$folder/inside.sh" <<'INSIDE'

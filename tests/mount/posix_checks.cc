@@ -381,6 +381,52 @@ void TimesAreKeptToTheNanosecond() {
   EXPECT(stat.st_mtim.tv_sec == -5 && stat.st_mtim.tv_nsec == 999999999);
 }
 
+// relatime: the first read after a change is noted, the next is not. What the kernel's cache answers never
+// is.
+void ReadsAreNotedOnceAfterEachChange() {
+  close(Make("read", "content"));
+  const timespec old[] = {{1000, 0}, {2000, 0}};
+  EXPECT(utimensat(AT_FDCWD, At("read").c_str(), old, 0) == 0);
+  const int file = open(At("read").c_str(), O_RDONLY | O_DIRECT);
+  char bytes[4096];
+  EXPECT(read(file, bytes, sizeof(bytes)) == 7);
+  const struct stat first = Stat("read");
+  EXPECT(first.st_atim.tv_sec > 2000 && first.st_mtim.tv_sec == 2000);
+  usleep(20'000);
+  EXPECT(pread(file, bytes, sizeof(bytes), 0) == 7);
+  EXPECT(Stat("read").st_atim.tv_nsec == first.st_atim.tv_nsec);
+  close(file);
+}
+
+void HandlesForExportAreRefused() {
+  close(Make("handle"));
+  alignas(file_handle) char room[sizeof(file_handle) + MAX_HANDLE_SZ] = {};
+  auto* const handle = reinterpret_cast<file_handle*>(room);
+  handle->handle_bytes = MAX_HANDLE_SZ;
+  int mount_id = 0;
+  errno = 0;
+  EXPECT(name_to_handle_at(AT_FDCWD, At("handle").c_str(), handle, &mount_id, 0) != 0 && errno == EOPNOTSUPP);
+}
+
+void BlocksAreThoseOfTheBytesThatAreStored() {
+  close(Make("empty"));
+  EXPECT(Stat("empty").st_blocks == 0);
+  const int file = Make("blocks", std::string(1 << 20, 'b'));
+  EXPECT(Stat("blocks").st_blocks == (1 << 20) / 512);
+  EXPECT(fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 1 << 19) == 0);
+  EXPECT(Stat("blocks").st_blocks == (1 << 19) / 512);
+  EXPECT(ftruncate(file, 1 << 30) == 0 && Stat("blocks").st_blocks == (1 << 19) / 512);
+  close(file);
+}
+
+void InodeNumbersAreNotGivenTwice() {
+  close(Make("first"));
+  const ino_t first = Stat("first").st_ino;
+  EXPECT(unlink(At("first").c_str()) == 0);
+  close(Make("first"));
+  EXPECT(Stat("first").st_ino > first);
+}
+
 void NamesThatDoNotExistStayAbsentUntilTheyAreMade() {
   EXPECT(access(At("later").c_str(), F_OK) != 0 && access(At("later").c_str(), F_OK) != 0);
   close(Make("later"));
@@ -427,6 +473,10 @@ int main(int argc, char** argv) {
       CHECK_OF(SeekingBackFindsWhatIsLeft),
       CHECK_OF(StatfsTellsSpace),
       CHECK_OF(TimesAreKeptToTheNanosecond),
+      CHECK_OF(ReadsAreNotedOnceAfterEachChange),
+      CHECK_OF(HandlesForExportAreRefused),
+      CHECK_OF(BlocksAreThoseOfTheBytesThatAreStored),
+      CHECK_OF(InodeNumbersAreNotGivenTwice),
       CHECK_OF(NamesThatDoNotExistStayAbsentUntilTheyAreMade),
   };
   for (const NamedCheck& check : checks) {

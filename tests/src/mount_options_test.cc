@@ -79,6 +79,15 @@ TEST(MountOptions, WhatFstabKeepsForOthersIsIgnored) {
   EXPECT_THAT(options.kernel, Not(Contains("noauto")));
 }
 
+TEST(MountOptions, TimesOfAccessesAreRelativeUnlessOtherwiseTold) {
+  EXPECT_EQ(Parsed({}).access_times, AccessTimes::kRelative);
+  EXPECT_EQ(Parsed({"noatime"}).access_times, AccessTimes::kNever);
+  EXPECT_EQ(Parsed({"noatime,relatime"}).access_times, AccessTimes::kRelative);
+  EXPECT_EQ(Parsed({"strictatime"}).access_times, AccessTimes::kAlways);
+  EXPECT_TRUE(Parsed({}).directory_access_times);
+  EXPECT_FALSE(Parsed({"nodiratime"}).directory_access_times);
+}
+
 TEST(MountOptions, UnknownOptionIsRefusedByNameWithAListOfThoseThereAre) {
   for (const char* const list : {"bogus", "bogus=1", "rw,bogus"}) {
     const Result<MountOptions> options = ParseMountOptions({list}, true, false);

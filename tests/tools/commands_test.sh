@@ -40,6 +40,19 @@ both() { "$1" "$2" && "$3" "$4"; }
 run mkfs image --size 256M --label birch
 claim "mkfs makes an image of the size asked for" test "$code" -eq 0 -a "$(stat -c %s image)" -eq 268435456
 claim "mkfs tells what it made" says birch
+run label image
+claim "label shows the label" prints "birch\\n"
+run label image "another name"
+claim "label changes it" exits 0
+run label image
+claim "the changed label is shown" prints "another name\\n"
+run fsck image
+claim "a store with another label is whole" exits 0
+run label image "$(printf 'x%.0s' {1..65})"
+claim "label refuses a name that is too long" both exits 2 says "64 bytes"
+run label image ""
+run label image
+claim "a label can be taken away" prints "\\n"
 run mkfs other
 claim "mkfs of a missing file without --size says what to add" both fails "" says "--size"
 run mkfs image
