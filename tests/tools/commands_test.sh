@@ -3,6 +3,7 @@
 set -uo pipefail
 
 varve=$(realpath "$1")
+script=$(realpath "$0")
 # In the build folder: O_DIRECT does not work on every /tmp.
 scratch=$(mktemp -d -p "$PWD" commands.XXXXXX)
 trap 'rm -rf "$scratch"' EXIT
@@ -35,6 +36,58 @@ exits() { [ "$code" -eq "$1" ] || { echo "exit code $code"; cat out err; return 
 fails() { [ "$code" -ne 0 ] && [ "$code" -lt 124 ] || { echo "exit code $code"; cat out err; return 1; }; }
 prints() { printf '%b' "$1" | cmp - out; }
 both() { "$1" "$2" && "$3" "$4"; }
+
+# What a person looks at first: pages of the manual, and completion.
+source_tools=$(realpath "$(dirname "$script")/../../tools")
+python3 -B "$source_tools/man_pages.py" "$varve" man8 >out 2>err
+code=$?
+claim "a page of the manual is made for every command" exits 0
+commands=$("$varve" --help | awk '/^Subcommands:/ {listed = 1; next} listed && NF {print $1}')
+pages_are_whole() {
+  local command section
+  [ "$(wc -w <<<"$commands")" -ge 15 ] || return 1
+  for command in $commands; do
+    for section in NAME SYNOPSIS DESCRIPTION OPTIONS "EXIT STATUS" "SEE ALSO"; do
+      grep -qx ".SH $section" "man8/varve-$command.8" || { echo "$command lacks $section"; return 1; }
+    done
+  done
+  grep -q 'commit=SECONDS' man8/varve-mount.8 && [ -e man8/varve.8 ] && [ -e man8/mount.varve.8 ]
+}
+claim "each has its sections" pages_are_whole
+if command -v groff >/dev/null; then
+  pages_are_formatted() {
+    local page
+    for page in man8/varve*.8; do
+      groff -man -Tascii "$page" >page.out 2>page.err && [ ! -s page.err ] || { echo "$page"; cat page.err; return 1; }
+    done
+  }
+  claim "groff formats each without a warning" pages_are_formatted
+fi
+# completes LINE-IN-WORDS... -- EXPECTED: what bash offers for the last word.
+completes() {
+  local words=()
+  while [ "$1" != -- ]; do words+=("$1"); shift; done
+  bash -c '
+    varve() { "$VARVE" "$@"; }
+    source "$1"
+    shift
+    COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+    _varve 2>/dev/null
+    printf "%s\n" "${COMPREPLY[@]}"' _ "$source_tools/completions/varve.bash" "${words[@]}" | grep -qxF -e "$2"
+}
+export VARVE=$varve
+claim "bash completes commands" completes varve mk -- mkfs
+claim "bash completes their options" completes varve mkfs --la -- --label
+claim "bash completes mount's options" completes varve mount d m -o ro,noat -- ro,noatime
+claim "bash completes options that take a value" completes varve mount d m -o com -- commit=
+every_command_is_completed() {
+  local command
+  for command in $commands; do completes varve "$command" -- "$command" || { echo "$command"; return 1; }; done
+}
+claim "bash completes every command" every_command_is_completed
+if command -v zsh >/dev/null; then
+  claim "zsh can read its completion" zsh -n "$source_tools/completions/_varve"
+fi
 
 # mkfs
 run mkfs image --size 256M --label birch
