@@ -192,7 +192,7 @@ Task<Status> MountedStore::Attach() {
   // The last one to learn of INIT answers it: from then on every channel can take requests.
   for (Lane& lane : lanes_) {
     Result<std::unique_ptr<Channel>> channel =
-        Channel::Create({*filesystem_, *this, *lane.transport, lane.thread->reactor(), logger_});
+        Channel::Create({*filesystem_, *this, *lane.transport, lane.thread->reactor(), logger_, control_});
     if (!channel.ok()) {
       co_return channel.error();
     }

@@ -15,6 +15,7 @@
 #include "engine/store/store.h"
 #include "fs/fuse/channel.h"
 #include "fs/fuse/connection.h"
+#include "fs/fuse/control_directory.h"
 #include "fs/fuse/dev_fuse_transport.h"
 #include "fs/fuse/mount_owner.h"
 #include "fs/ops/filesystem.h"
@@ -73,6 +74,7 @@ class MountedStore final : public MountOwner {
   Task<Status> FlushUnlessClosing();
   Task<Status> CloseOnce();
 
+  ControlDirectory control_{*this};
   const MountRequest request_;
   const Clock& clock_;
   Logger& logger_;

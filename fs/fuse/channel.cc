@@ -124,6 +124,10 @@ void Channel::Process(const MessageLease& message, size_t bytes) {
     }
     return;
   }
+  if (ControlDirectory::Concerns(message.bytes().first(bytes))) {
+    ReplyControl(header.unique, control().Handle(message.bytes().first(bytes)));
+    return;
+  }
   switch (header.opcode) {
     case FUSE_SYNCFS:
       Spawn(AnswerSync(header.unique));
@@ -193,6 +197,21 @@ void Channel::ReplyRaw(uint64_t unique, int error) {
   reply.unique = unique;
   const iovec part = {&reply, sizeof(reply)};
   environment_.transport.Send(&part, 1);
+}
+
+void Channel::ReplyControl(uint64_t unique, ControlDirectory::Answer answer) {
+  if (!answer.wanted) {
+    return;
+  }
+  if (answer.error != 0) {
+    ReplyRaw(unique, answer.error);
+    return;
+  }
+  fuse_out_header reply = {};
+  reply.len = static_cast<uint32_t>(sizeof(reply) + answer.body.size());
+  reply.unique = unique;
+  const iovec parts[] = {{&reply, sizeof(reply)}, {answer.body.data(), answer.body.size()}};
+  environment_.transport.Send(parts, answer.body.empty() ? 1 : 2);
 }
 
 Task<void> Channel::AnswerSync(uint64_t unique) {

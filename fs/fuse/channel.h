@@ -21,6 +21,7 @@
 #include "engine/base/logger.h"
 #include "engine/base/result.h"
 #include "engine/ring/executor.h"
+#include "fs/fuse/control_directory.h"
 #include "fs/fuse/message_pool.h"
 #include "fs/fuse/mount_owner.h"
 #include "fs/fuse/transport.h"
@@ -45,6 +46,8 @@ class Channel {
     Transport& transport;
     Executor& executor;
     Logger& logger;
+    // One for all channels of the connection.
+    ControlDirectory& control;
   };
 
   static Result<std::unique_ptr<Channel>> Create(Environment environment);
@@ -72,6 +75,7 @@ class Channel {
   // For handlers.
   FileSystem& filesystem() { return environment_.filesystem; }
   MountOwner& owner() { return environment_.owner; }
+  ControlDirectory& control() { return environment_.control; }
   const MessageLease& current_message() const { return current_; }
   std::span<char> current_bytes() const { return current_.bytes().first(current_size_); }
   bool current_is_temporary_file() const { return current_is_temporary_file_; }
@@ -90,6 +94,7 @@ class Channel {
   void Decode(const MessageLease& message, size_t bytes);
   void DecodeLongSetXattr(const MessageLease& message, size_t bytes);
   void ReplyRaw(uint64_t unique, int error);
+  void ReplyControl(uint64_t unique, ControlDirectory::Answer answer);
   Task<void> AnswerSync(uint64_t unique);
   Task<void> AnswerDestroy(uint64_t unique);
 

@@ -17,36 +17,61 @@ void Lookup(fuse_req_t request, fuse_ino_t parent, const char* name) {
   Spawn(AnswerLookup(request, fs.Lookup(InodeNumber(parent), name)));
 }
 
+// The control directory's name is not to be had.
+bool RefusesName(fuse_req_t request, fuse_ino_t parent, const char* name) {
+  const bool taken = ControlDirectory::IsName(parent, name);
+  if (taken) {
+    fuse_reply_err(request, EPERM);
+  }
+  return taken;
+}
+
 void Forget(fuse_req_t request, fuse_ino_t inode, uint64_t lookups) {
   ChannelOf(request).filesystem().Forget(InodeNumber(inode), lookups);
   fuse_reply_none(request);
 }
 
 void ForgetMany(fuse_req_t request, size_t count, fuse_forget_data* forgets) {
-  FileSystem& fs = ChannelOf(request).filesystem();
+  Channel& channel = ChannelOf(request);
   for (size_t i = 0; i < count; ++i) {
-    fs.Forget(InodeNumber(forgets[i].ino), forgets[i].nlookup);
+    if (ControlDirectory::IsNode(forgets[i].ino)) {
+      channel.control().Forget(forgets[i].ino, forgets[i].nlookup);
+    } else {
+      channel.filesystem().Forget(InodeNumber(forgets[i].ino), forgets[i].nlookup);
+    }
   }
   fuse_reply_none(request);
 }
 
 void MakeNode(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode, dev_t device) {
+  if (RefusesName(request, parent, name)) {
+    return;
+  }
   FileSystem& fs = ChannelOf(request).filesystem();
   Spawn(AnswerEntry(request, fs.MakeNode(InodeNumber(parent), name, mode, static_cast<uint32_t>(device),
                                          CallerOf(request))));
 }
 
 void MakeDirectory(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode) {
+  if (RefusesName(request, parent, name)) {
+    return;
+  }
   FileSystem& fs = ChannelOf(request).filesystem();
   Spawn(AnswerEntry(request, fs.MakeDirectory(InodeNumber(parent), name, mode, CallerOf(request))));
 }
 
 void MakeSymlink(fuse_req_t request, const char* target, fuse_ino_t parent, const char* name) {
+  if (RefusesName(request, parent, name)) {
+    return;
+  }
   FileSystem& fs = ChannelOf(request).filesystem();
   Spawn(AnswerEntry(request, fs.MakeSymlink(InodeNumber(parent), name, target, CallerOf(request))));
 }
 
 void Link(fuse_req_t request, fuse_ino_t inode, fuse_ino_t parent, const char* name) {
+  if (RefusesName(request, parent, name)) {
+    return;
+  }
   FileSystem& fs = ChannelOf(request).filesystem();
   Spawn(AnswerEntry(request, fs.Link(InodeNumber(inode), InodeNumber(parent), name)));
 }
@@ -80,15 +105,24 @@ void Create(fuse_req_t request, fuse_ino_t parent, const char*, mode_t mode, fus
 }
 
 void Unlink(fuse_req_t request, fuse_ino_t parent, const char* name) {
+  if (RefusesName(request, parent, name)) {
+    return;
+  }
   Spawn(AnswerStatus(request, ChannelOf(request).filesystem().Unlink(InodeNumber(parent), name)));
 }
 
 void RemoveDirectory(fuse_req_t request, fuse_ino_t parent, const char* name) {
+  if (RefusesName(request, parent, name)) {
+    return;
+  }
   Spawn(AnswerStatus(request, ChannelOf(request).filesystem().RemoveDirectory(InodeNumber(parent), name)));
 }
 
 void Rename(fuse_req_t request, fuse_ino_t parent, const char* name, fuse_ino_t new_parent,
             const char* new_name, unsigned flags) {
+  if (RefusesName(request, parent, name) || RefusesName(request, new_parent, new_name)) {
+    return;
+  }
   FileSystem& fs = ChannelOf(request).filesystem();
   Spawn(
       AnswerStatus(request, fs.Rename(InodeNumber(parent), name, InodeNumber(new_parent), new_name, flags)));

@@ -15,6 +15,7 @@
 #include "engine/base/clock.h"
 #include "fs/fuse/channel.h"
 #include "fs/fuse/connection.h"
+#include "fs/fuse/control_directory.h"
 #include "fs/fuse/dev_fuse_transport.h"
 #include "fs/fuse/mount_owner.h"
 #include "fs/ops/filesystem.h"
@@ -42,7 +43,8 @@ class Owner final : public MountOwner {
   std::string source() const override { return "memory"; }
 };
 
-Task<Status> Attach(std::vector<Lane>& lanes, FileSystem& fs, Owner& owner, Logger& logger) {
+Task<Status> Attach(std::vector<Lane>& lanes, FileSystem& fs, Owner& owner, ControlDirectory& control,
+                    Logger& logger) {
   MessagePool pool;
   const MessageLease init = pool.Take();
   const Result<size_t> received = co_await lanes.front().transport->ReceiveInit(init);
@@ -51,7 +53,7 @@ Task<Status> Attach(std::vector<Lane>& lanes, FileSystem& fs, Owner& owner, Logg
   }
   for (Lane& lane : lanes) {
     Result<std::unique_ptr<Channel>> channel =
-        Channel::Create({fs, owner, *lane.transport, lane.thread->reactor(), logger});
+        Channel::Create({fs, owner, *lane.transport, lane.thread->reactor(), logger, control});
     if (!channel.ok()) {
       co_return channel.error();
     }
@@ -107,7 +109,8 @@ int Run(const std::string& directory, int reactors, DevFuseWaking waking) {
   const FileSystemEnvironment environment = {store, clock, logger, background->reactor()};
   std::unique_ptr<FileSystem> fs = *CallOn(first, FileSystem::Mount(environment, FileSystemOptions()));
   Owner owner;
-  const Status attached = CallOn(first, Attach(lanes, *fs, owner, logger));
+  ControlDirectory control(owner);
+  const Status attached = CallOn(first, Attach(lanes, *fs, owner, control, logger));
   if (!attached.ok()) {
     std::fprintf(stderr, "%s\n", attached.ToString().c_str());
     return 1;
