@@ -1,23 +1,12 @@
 #include "fs/ops/filesystem_core.h"
 
-#include <malloc.h>
-
 #include <utility>
 
 #include "engine/ring/spawn_on.h"
+#include "fs/ops/trim_heap.h"
 #include "fs/ops/unpin.h"
 
 namespace varve {
-
-namespace {
-
-// malloc keeps what lies between pieces that are still used, and takes a while to look through it all.
-Task<void> TrimHeap() {
-  malloc_trim(0);
-  co_return;
-}
-
-}  // namespace
 
 FileSystemCore::FileSystemCore(FileSystemEnvironment environment, FileSystemOptions options_in,
                                FormatParameters format, InodeNumber next_inode)

@@ -135,8 +135,8 @@ class Exerciser {
       Grow(offset_ + bytes_);
     }
     if ((mode & ~FALLOC_FL_KEEP_SIZE) != 0) {
-      std::fill_n(expected_.begin() + static_cast<std::ptrdiff_t>(std::min(offset_, expected_.size())), Inside(),
-                  '\0');
+      std::fill_n(expected_.begin() + static_cast<std::ptrdiff_t>(std::min(offset_, expected_.size())),
+                  Inside(), '\0');
     }
   }
   void Punch() { Fallocate(FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE); }

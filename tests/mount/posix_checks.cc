@@ -2,6 +2,8 @@
 // that do not are named.
 //
 //   posix_checks DIR
+//
+// Long because: it is a list of claims, each a function of its own, and one program to run on a mount.
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/falloc.h>
