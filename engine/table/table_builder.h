@@ -38,7 +38,7 @@ struct TableBuilderOptions {
   uint64_t expected_bytes = 4 * kMiB;
   // What is written is kept in memory for the merge that reads it, where the cache has room for it. nullopt:
   // that is far off.
-  std::optional<WrittenFor> written_for;
+  std::optional<WrittenFor> written_for{};
 };
 
 class TableBuilder {
