@@ -23,7 +23,7 @@ void CountAsShadowed(SegmentDescriptor& segment, uint64_t entries) {
 }  // namespace
 
 Task<Result<ChildOutput>> RunAppendMerge(const JobEnvironment& environment, AppendMergeInput input,
-                                         SnapshotList snapshots, SpaceReservation& reservation) {
+                                         MergeRules& rules, SpaceReservation& reservation) {
   const TableView& child = *input.child;
   for (const SegmentDescriptor& segment : child.segments) {
     if (segment.range_tombstones) {
@@ -42,11 +42,16 @@ Task<Result<ChildOutput>> RunAppendMerge(const JobEnvironment& environment, Appe
   SegmentBuilder segment(environment.table, child.id, generation,
                          static_cast<uint32_t>(child.segments.size()), writer, options);
   SegmentSink sink(segment, writer);
-  MergeRules rules(std::move(snapshots), nullptr);
   ChildOutput output;
   Status status = co_await MergeRecords(environment, *input.records, rules, nullptr, sink, output.statistics);
   if (status.ok() && segment.entries() == 0) {
-    status = Corruption("a merge found no record where there were some");
+    if (output.statistics.entries_in == 0) {
+      status = Corruption("a merge found no record where there were some");
+    } else {
+      co_await writer.Abandon();
+      output.tables.push_back(child);
+      co_return output;
+    }
   }
   std::vector<uint64_t> shadowed;
   if (status.ok()) {

@@ -17,12 +17,12 @@ struct AppendMergeInput {
   uint64_t expected_bytes = 0;
 };
 
-// Versions that no snapshot sees are dropped where a newer one is among the records; tombstones stay, for
-// what lies in the segments before (invariant 15). What the new segment shadows is no longer counted as live
+// `rules` must know of the child as of older data: a tombstone stays for what lies in the segments before
+// (invariant 15). Where no record is left the child stays as it is. What the new segment shadows is no longer counted as live
 // in the others (an estimate). Precondition: fewer than kSegmentsMax segments, and a record at least. All
 // must outlive the Task. Errors: kNoSpace, kCorruption, kUnsupported, kDeviceError, kCancelled; space taken
 // has been given back.
 Task<Result<ChildOutput>> RunAppendMerge(const JobEnvironment& environment, AppendMergeInput input,
-                                         SnapshotList snapshots, SpaceReservation& reservation);
+                                         MergeRules& rules, SpaceReservation& reservation);
 
 }  // namespace varve

@@ -1,6 +1,8 @@
 #include "engine/compaction/flush_job.h"
 
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "engine/compaction/merge_loop.h"
 #include "engine/compaction/output_space.h"
@@ -21,7 +23,15 @@ Task<Result<JobOutput>> RunFlush(JobEnvironment environment, FlushInput input) {
   TableOutputOptions options;
   options.purpose = IoPurpose::kFlush;
   TableOutput output(environment, *reservation, options);
-  MergeRules rules(std::move(input.snapshots), nullptr);
+  std::optional<OlderData> older;
+  if (input.base != nullptr && environment.removes_tombstones_early) {
+    older.emplace(input.base, 0, std::vector<TableId>());
+    for (const StampedTable& placed : input.base->level0()) {
+      older->AddTable(*placed.table);
+    }
+    environment.LetAsk(*older, input.bytes_max);
+  }
+  MergeRules rules(std::move(input.snapshots), older ? &*older : nullptr);
   JobOutput made;
   Status merged = co_await MergeRecords(environment, *input.records, rules, nullptr, output, made.statistics);
   if (!merged.ok()) {

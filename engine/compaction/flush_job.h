@@ -20,11 +20,14 @@ struct FlushInput {
   uint64_t bytes_max = 0;
   uint64_t entries_max = 0;
   SnapshotList snapshots;
+  // What is in tables, and with it all that is older than the records; nullptr: it is not known.
+  std::shared_ptr<const Version> base;
 };
 
 // One table of level 0 (none when the memtable is empty), durable when the Task ends: the edit adds it and
 // raises last_sequence. The caller adds to the edit what becomes of the log. Versions that no snapshot sees
-// are dropped; tombstones are kept. Runs in slices on the calling executor. Errors: kNoSpace (nothing was
+// are dropped; tombstones are kept, but where the environment removes them early and nothing in `base` holds
+// their key. Runs in slices on the calling executor. Errors: kNoSpace (nothing was
 // written), kDeviceError, kCancelled; space taken has been given back.
 Task<Result<JobOutput>> RunFlush(JobEnvironment environment, FlushInput input);
 

@@ -1,10 +1,20 @@
 #include "engine/compaction/job_environment.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "engine/compaction/older_data.h"
 #include "engine/space/extent_allocator.h"
 
 namespace varve {
+
+namespace {
+
+// Of what a job reads, that is read beside it to do without tombstones; kept in memory until the job ends.
+constexpr uint64_t kAskedShare = 16;
+constexpr uint64_t kAskedBytesMax = 8 * kMiB;
+
+}  // namespace
 
 void JobStatistics::Add(const JobStatistics& other) {
   read_bytes += other.read_bytes;
@@ -13,6 +23,7 @@ void JobStatistics::Add(const JobStatistics& other) {
   entries_out += other.entries_out;
   tables_in += other.tables_in;
   tables_out += other.tables_out;
+  tombstones_removed_early += other.tombstones_removed_early;
   for (size_t i = 0; i < kChildMerges; ++i) {
     children_by[i] += other.children_by[i];
   }
@@ -36,6 +47,12 @@ TableIteratorOptions JobEnvironment::MergeReading(uint32_t readahead_bytes) cons
   options.sequential = true;
   options.notice_standing = carries_cached;
   return options;
+}
+
+void JobEnvironment::LetAsk(OlderData& older, uint64_t job_bytes) const {
+  if (removes_tombstones_early) {
+    older.AskTables(table, std::min(job_bytes / kAskedShare, kAskedBytesMax));
+  }
 }
 
 Task<Result<JobOutput>> MadeDurable(const JobEnvironment& environment, IoPurpose purpose, JobOutput made) {

@@ -22,6 +22,7 @@
 namespace varve {
 
 class ExtentAllocator;
+class OlderData;
 
 // Sees the keys of merges from level 0 into level 1, once for each version of a key that the merge reads.
 // Jobs run on background executors: an observer that several jobs may call at once locks for itself, and must
@@ -65,7 +66,11 @@ struct JobEnvironment {
   JobPacer* pacer = nullptr;
   // Set from any thread: the job ends with kCancelled at its next slice. May be nullptr.
   const std::atomic<bool>* cancelled = nullptr;
+  // Whether merges ask the tables below for the keys of tombstones (OlderData).
+  bool removes_tombstones_early = false;
 
+  // Lets `older` ask, where that is wanted, at a cost that is little for a job that reads so many bytes.
+  void LetAsk(OlderData& older, uint64_t job_bytes) const;
   // How merges read tables.
   TableIteratorOptions MergeReading(uint32_t readahead_bytes) const;
 };
@@ -77,6 +82,8 @@ struct JobStatistics {
   uint64_t entries_out = 0;
   uint64_t tables_in = 0;
   uint64_t tables_out = 0;
+  // Of those that were read: left out since no table below holds their key, though its range covers it.
+  uint64_t tombstones_removed_early = 0;
   // Child tables by what was made of them (ChildMerge).
   std::array<uint64_t, kChildMerges> children_by{};
 

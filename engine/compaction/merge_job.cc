@@ -138,6 +138,7 @@ class PartedMerge {
     std::optional<Result<ChildOutput>> merged;
     if (choice == ChildMerge::kBlock) {
       OlderData older(base_, plan_.output_level, ids_);
+      environment_.LetAsk(older, child.valid_bytes() + facts.record_bytes);
       MergeRules rules(snapshots_, &older);
       BlockMergeInput input{
           &child.view(), plan_.output_level,
@@ -145,8 +146,12 @@ class PartedMerge {
           &held,         environment_.has_one_generation && environment_.has_one_generation(child.id())};
       merged = co_await RunBlockMerge(environment_, input, rules, reservation_);
     } else if (choice == ChildMerge::kAppend) {
+      OlderData older(base_, plan_.output_level, ids_);
+      older.AddTable(child);
+      environment_.LetAsk(older, child.valid_bytes() + facts.record_bytes);
+      MergeRules rules(snapshots_, &older);
       AppendMergeInput input{&child.view(), plan_.output_level, all.get(), facts.record_bytes};
-      merged = co_await RunAppendMerge(environment_, input, snapshots_, reservation_);
+      merged = co_await RunAppendMerge(environment_, input, rules, reservation_);
     } else {
       merged = co_await MergeTable(child, std::move(all), facts);
     }
@@ -187,6 +192,7 @@ class PartedMerge {
     options.grandparent_bytes_max = plan_.grandparent_bytes_max;
     TableOutput output(environment_, reservation_, std::move(options));
     OlderData older(base_, plan_.output_level, ids_);
+    environment_.LetAsk(older, facts.live_bytes + facts.record_bytes);
     MergeRules rules(snapshots_, &older);
     ChildOutput made;
     made.statistics.read_bytes = child.view().data_bytes();

@@ -37,7 +37,12 @@ Task<Status> MergeRecords(const JobEnvironment& environment, InternalIterator& r
     if (!rules.Follows(key)) {
       co_return Corruption("the records of a table are out of order");
     }
-    if (rules.Keep(key)) {
+    bool keep = rules.Keep(key);
+    if (keep && rules.in_doubt() && !co_await rules.older_data().MayHoldByTables(UserKeyOf(key))) {
+      keep = false;
+      ++statistics.tombstones_removed_early;
+    }
+    if (keep) {
       Status status;
       if (output.NeedsCut(UserKeyOf(key))) {
         status = co_await output.Cut();

@@ -1,41 +1,8 @@
 #include "engine/compaction/merge_rules.h"
 
 #include <algorithm>
-#include <span>
 
 namespace varve {
-
-OlderData::OlderData(std::shared_ptr<const Version> version, uint32_t level, std::vector<TableId> except)
-    : version_(std::move(version)), except_(std::move(except)) {
-  for (uint32_t i = level; i < kLevels; ++i) {
-    if (i > level && !version_->tree(i).empty()) {
-      trees_.push_back(version_->tree(i).First());
-    }
-    if (!version_->level(i).log.empty()) {
-      logs_.push_back(&version_->level(i).log_index);
-    }
-  }
-}
-
-bool OlderData::IsExcepted(const LiveTable& table) const {
-  return std::binary_search(except_.begin(), except_.end(), table.id());
-}
-
-bool OlderData::MayHold(std::string_view user_key) {
-  for (SortedTables::Cursor& cursor : trees_) {
-    while (cursor.Valid() && cursor->largest_key() < user_key) {
-      cursor.Next();
-    }
-    if (cursor.Valid() && cursor->smallest_key() <= user_key && !IsExcepted(*cursor)) {
-      return true;
-    }
-  }
-  return std::any_of(logs_.begin(), logs_.end(), [&](const LogIndex* log) {
-    const std::span<const LiveTable* const> tables = log->At(user_key);
-    return std::any_of(tables.begin(), tables.end(),
-                       [&](const LiveTable* table) { return !IsExcepted(*table); });
-  });
-}
 
 bool MergeRules::Follows(std::string_view internal_key) const {
   if (!has_key_) {
@@ -46,6 +13,7 @@ bool MergeRules::Follows(std::string_view internal_key) const {
 }
 
 bool MergeRules::Keep(std::string_view internal_key) {
+  in_doubt_ = false;
   const std::string_view user_key = UserKeyOf(internal_key);
   const SequenceNumber sequence = SequenceOf(internal_key);
   // Who sees this version, unless a newer one hides it from them: the readers between the snapshot before it
@@ -63,8 +31,12 @@ bool MergeRules::Keep(std::string_view internal_key) {
   last_stripe_ = stripe;
   // In the first stripe nobody sees anything older of this key: a tombstone is there only to hide what lies
   // further down.
-  return KindOf(internal_key) != RecordKind::kTombstone || stripe != 0 || older_ == nullptr ||
-         older_->MayHold(user_key);
+  if (KindOf(internal_key) != RecordKind::kTombstone || stripe != 0 || older_ == nullptr) {
+    return true;
+  }
+  const bool may_be_needed = older_->MayHold(user_key);
+  in_doubt_ = may_be_needed && older_->asks_tables();
+  return may_be_needed;
 }
 
 }  // namespace varve

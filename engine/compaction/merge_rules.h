@@ -16,32 +16,12 @@
 
 #include "engine/base/internal_key.h"
 #include "engine/base/units.h"
-#include "engine/version/version.h"
+#include "engine/compaction/older_data.h"
 
 namespace varve {
 
 // The sequence numbers that readers hold, ascending, without duplicates.
 using SnapshotList = std::vector<SequenceNumber>;
-
-// Answers, for user keys in ascending order, whether anything that is read after Tree `level` may hold a
-// version of the key: Log_level and every deeper Tree and Log. By the key ranges of tables.
-class OlderData {
- public:
-  // Tables in `except` (the merge's own inputs) do not count; they must be sorted by id.
-  OlderData(std::shared_ptr<const Version> version, uint32_t level, std::vector<TableId> except);
-
-  bool MayHold(std::string_view user_key);
-
- private:
-  bool IsExcepted(const LiveTable& table) const;
-
-  std::shared_ptr<const Version> version_;
-  std::vector<TableId> except_;
-  // One for each deeper Tree that has tables.
-  std::vector<SortedTables::Cursor> trees_;
-  // Of the Logs that have tables.
-  std::vector<const LogIndex*> logs_;
-};
 
 // Fed with every version that a merge reads, in internal-key order.
 class MergeRules {
@@ -54,6 +34,10 @@ class MergeRules {
   bool Follows(std::string_view internal_key) const;
   // Whether the version goes into the output. Precondition: Follows().
   bool Keep(std::string_view internal_key);
+  // After a Keep that said so: it is kept only because the ranges of tables do not tell that nothing older of
+  // its key is left, and their filters and blocks may (older_data()->MayHoldByTables).
+  bool in_doubt() const { return in_doubt_; }
+  OlderData& older_data() { return *older_; }
 
  private:
   SnapshotList snapshots_;
@@ -61,6 +45,7 @@ class MergeRules {
   std::string user_key_;
   bool has_key_ = false;
   uint64_t last_trailer_ = 0;
+  bool in_doubt_ = false;
   // Of the versions of user_key_ seen so far: the snapshot that the last one serves (index into snapshots_,
   // or snapshots_.size() for readers of the newest state).
   size_t last_stripe_ = 0;

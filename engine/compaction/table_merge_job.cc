@@ -139,6 +139,7 @@ Task<Result<JobOutput>> RunTableMerge(JobEnvironment environment, CompactionPlan
   options.grandparent_bytes_max = plan.grandparent_bytes_max;
   TableOutput output(environment, *reservation, std::move(options));
   OlderData older(std::move(base), plan.output_level, sources->ids);
+  environment.LetAsk(older, sources->statistics.read_bytes);
   MergeRules rules(std::move(snapshots), &older);
   const bool from_level0 = !plan.inputs.empty() && plan.inputs.front().place.level == 0;
   MergeObserver* const observer = from_level0 ? environment.observer : nullptr;

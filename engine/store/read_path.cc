@@ -58,6 +58,7 @@ std::optional<Store::Lookup> AnswerOf(Result<TableLookup>& found, uint32_t level
       return std::nullopt;
     case TableLookup::Kind::kTombstone:
       return Store::Lookup(std::optional<PinnedValue>());
+    case TableLookup::Kind::kInBlock:  // only of searches that end before data blocks
     case TableLookup::Kind::kValue:
       break;
   }

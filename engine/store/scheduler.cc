@@ -16,6 +16,8 @@ namespace {
 constexpr size_t kCompactionsPerExecutor = 2;
 // While less than this share of the device is left to users, space is reclaimed at once.
 constexpr uint64_t kShortShare = 8;
+// A merge for deletes takes space of its own until it has ended: at most so large a part of what users have.
+constexpr uint64_t kSpaceForDeletes = 2;
 
 }  // namespace
 
@@ -166,6 +168,9 @@ void Scheduler::StartCompactionsLocked() {
   const size_t jobs_max = kCompactionsPerExecutor * environment_.executors.size();
   while (compactions_ < jobs_max && !compaction_lacks_space_) {
     const std::shared_ptr<const Version> version = environment_.versions.current();
+    if (environment_.shape.tree.deletes.enabled()) {
+      picker_.deletes = LimitsOfDeletesLocked();
+    }
     std::optional<CompactionPlan> plan = PickTreeCompaction(*version, environment_.shape.tree, picker_);
     if (!plan) {
       return;
@@ -178,6 +183,16 @@ void Scheduler::StartCompactionsLocked() {
     }
     StartCompactionLocked(std::move(*plan));
   }
+}
+
+DeleteLimits Scheduler::LimitsOfDeletesLocked() const {
+  DeleteLimits limits;
+  limits.oldest_snapshot =
+      environment_.snapshots.SequencesToKeep(environment_.memtables.visible_number()).front();
+  // As for readers: nothing waits for it, and while readers hold what it replaces it gives no space back.
+  limits.bytes_max =
+      space_wanted_ ? 0 : environment_.allocator.numbers().user_available_bytes / kSpaceForDeletes;
+  return limits;
 }
 
 // After what is due: it makes reads cheaper, and nothing waits for it.

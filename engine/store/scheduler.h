@@ -118,6 +118,7 @@ class Scheduler {
   void StartFlushLocked();
   void StartCompactionsLocked();
   void StartCompactionLocked(CompactionPlan plan);
+  DeleteLimits LimitsOfDeletesLocked() const;
   void StartForReadersLocked();
   void WorkForSpaceLocked();
   void StartReclaimLocked();

@@ -114,6 +114,7 @@ Task<Status> Scheduler::Flush(HeldMemtable& held) {
   input.bytes_max = totals.user_bytes;
   input.entries_max = totals.entries;
   input.snapshots = environment_.snapshots.SequencesToKeep(environment_.memtables.visible_number());
+  input.base = environment_.versions.current();
   JobEnvironment jobs = environment_.jobs;
   // Its data was acknowledged: a close waits for it.
   jobs.cancelled = nullptr;
@@ -123,6 +124,7 @@ Task<Status> Scheduler::Flush(HeldMemtable& held) {
   }
   environment_.statistics.of(CompactionKind::kFlush).written_bytes += output->statistics.written_bytes;
   environment_.statistics.by_level[0].written_bytes += output->statistics.written_bytes;
+  environment_.statistics.tombstones_removed_early += output->statistics.tombstones_removed_early;
 
   VersionEdit& edit = output->edit;
   edit.last_sequence = held.last_sequence;
@@ -175,6 +177,11 @@ Task<void> Scheduler::RunCompactionJob(CompactionPlan plan) {
   StoreStatistics::OfKind& counters = environment_.statistics.of(KindOf(plan));
   counters.jobs++;
   counters.tables += plan.inputs.size() + plan.children.size();
+  if (plan.reason == PlanReason::kDeletes) {
+    environment_.statistics.for_deletes.jobs++;
+    environment_.statistics.for_deletes.tables += plan.inputs.size() + plan.children.size();
+    environment_.statistics.purged_records += dropped;
+  }
   counters.nanos += home_.clock().MonotonicNanos() - begin;
   if (!status.ok()) {
     counters.failed++;
@@ -215,11 +222,11 @@ Task<Status> Scheduler::Compact(const CompactionPlan& plan, uint64_t& dropped) {
   SnapshotList snapshots = environment_.snapshots.SequencesToKeep(environment_.memtables.visible_number());
   JobEnvironment jobs = environment_.jobs;
   CompactionPlan copy = plan;
-  // Where space is short, nothing that is dead may stay.
+  // Where space is short, or deleted records are to go, nothing that is dead may stay.
+  const bool purges = plan.reason == PlanReason::kSpace || plan.reason == PlanReason::kDeletes;
   Task<Result<JobOutput>> merge =
-      plan.reason == PlanReason::kSpace
-          ? RunTableMerge(std::move(jobs), std::move(copy), base, std::move(snapshots))
-          : RunMerge(std::move(jobs), std::move(copy), base, std::move(snapshots));
+      purges ? RunTableMerge(std::move(jobs), std::move(copy), base, std::move(snapshots))
+             : RunMerge(std::move(jobs), std::move(copy), base, std::move(snapshots));
   Result<JobOutput> output = co_await std::move(merge);
   if (!output.ok()) {
     co_return output.error();
@@ -228,6 +235,11 @@ Task<Status> Scheduler::Compact(const CompactionPlan& plan, uint64_t& dropped) {
   StoreStatistics::OfKind& counters = environment_.statistics.of(KindOf(plan));
   counters.read_bytes += output->statistics.read_bytes;
   counters.written_bytes += output->statistics.written_bytes;
+  if (plan.reason == PlanReason::kDeletes) {
+    environment_.statistics.for_deletes.read_bytes += output->statistics.read_bytes;
+    environment_.statistics.for_deletes.written_bytes += output->statistics.written_bytes;
+  }
+  environment_.statistics.tombstones_removed_early += output->statistics.tombstones_removed_early;
   for (size_t i = 0; i < kChildMerges; i++) {
     environment_.statistics.children_by[i] += output->statistics.children_by[i];
   }

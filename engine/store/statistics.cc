@@ -156,6 +156,8 @@ void WriteLevels(JsonWriter& json, const Version& version, const TreeConfig& con
     json.Number("entries", totals.entries);
     json.Number("tombstones", totals.tombstones);
     json.Real("score", LevelScore(version, config, level));
+    json.Real("delete_score", DeleteScore(version, config.deletes, config.level_ratio, level));
+    json.Real("slack", SlackOf(version, config.deletes, config.level_ratio, level));
     json.Number("log_tables", level == 0 ? 0 : version.level(level).log.size());
     json.Number("log_bytes", level == 0 ? 0 : version.level(level).log_totals.valid_bytes);
     json.Number("log_capacity_bytes", LogCapacityBytes(version, LogConfigOf(config), level));
@@ -230,6 +232,14 @@ void WriteCompactions(JsonWriter& json, const StoreStatistics& statistics) {
     json.Number("nanos", of.nanos);
     json.End();
   }
+  json.End();
+  json.Begin("merges_for_deletes");
+  json.Number("jobs", statistics.for_deletes.jobs);
+  json.Number("tables", statistics.for_deletes.tables);
+  json.Number("read_bytes", statistics.for_deletes.read_bytes);
+  json.Number("written_bytes", statistics.for_deletes.written_bytes);
+  json.Number("purged_records", statistics.purged_records);
+  json.Number("tombstones_removed_early", statistics.tombstones_removed_early);
   json.End();
   json.Begin("merged_children");
   for (size_t i = 0; i < kChildMerges; i++) {

@@ -81,6 +81,12 @@ struct StoreStatistics {
   };
   std::array<OfLevel, kLevels> by_level;
 
+  // Merges that deletes made due, beside others in by_kind; and the records that they left out.
+  OfKind for_deletes;
+  std::atomic<uint64_t> purged_records{0};
+  // By flushes and merges, though the ranges of tables below covered their keys.
+  std::atomic<uint64_t> tombstones_removed_early{0};
+
   // Child tables of merges by what was made of them (ChildMerge).
   std::array<std::atomic<uint64_t>, kChildMerges> children_by{};
 

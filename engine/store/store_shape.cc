@@ -48,6 +48,11 @@ constexpr double kWastedShareMin = 0.17;
 constexpr double kWastedShareMinWithSegments = 0.28;
 constexpr double kWastedShareMax = 1.0;
 
+// Of level 1's entries, what may be tombstones; docs/design/deletes.md has the measurements behind these.
+constexpr double kDeleteShareMax = 0.25;
+constexpr double kReclaimMin = 0.5;
+constexpr double kSlackWithoutDeletes = 1.5;
+
 // Rough: by how much sectors are shorter than the blocks that become dead.
 constexpr double kHolesLostSectors512 = 0.3;
 constexpr double kHolesLostSectors4096 = 0.6;
@@ -58,7 +63,9 @@ uint64_t LargestMergeBytes(const StoreShape& shape) {
   const uint64_t of_tables =
       (kGrandparentTablesMax + 2) *
       static_cast<uint64_t>(static_cast<double>(shape.tree.table_bytes) * shape.growth_max);
-  const uint64_t of_level0 = shape.memtable_bytes + kBatchBytesMax + shape.tree.level1_bytes;
+  const auto level1_bytes =
+      static_cast<uint64_t>(static_cast<double>(shape.tree.level1_bytes) * shape.tree.deletes.slack);
+  const uint64_t of_level0 = shape.memtable_bytes + kBatchBytesMax + level1_bytes;
   return std::max(of_tables, of_level0) * kOverheadPercent / 100;
 }
 
@@ -127,6 +134,11 @@ StoreShape ShapeOf(const Layout& layout, const StoreOptions& options, uint32_t b
   shape.tree.level0_full_table_bytes = shape.memtable_bytes / 2;
   shape.tree.grandparent_tables_max = kGrandparentTablesMax;
   shape.tree.log_share = shape.techniques.sst_log ? options.sst_log_share : 0;
+  if (shape.techniques.delete_aware) {
+    shape.tree.deletes.share_max = kDeleteShareMax;
+    shape.tree.deletes.reclaim_min = kReclaimMin;
+    shape.tree.deletes.slack = kSlackWithoutDeletes;
+  }
   // Deletes get as much again as the merges that they wait for. The log has taken its segments before users
   // write (log_segments.h).
   const uint64_t for_merges = LargestMergeBytes(shape) + kManifestRollBytes;

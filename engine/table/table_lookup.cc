@@ -182,6 +182,12 @@ TableLookupWalk::Outcome TableLookupWalk::RunIndex(const PointQuery& query) {
 }
 
 TableLookupWalk::Outcome TableLookupWalk::RunData(const PointQuery& query) {
+  if (depth_ == LookupDepth::kBlock) {
+    TableLookup lookup;
+    lookup.kind = TableLookup::Kind::kInBlock;
+    result_ = std::move(lookup);
+    return Outcome::kEnded;
+  }
   BlockRef block = Fetch(child_, BlockKind::kData);
   if (!block) {
     return Outcome::kNeedsBlock;

@@ -33,7 +33,8 @@ struct PointQuery {
 };
 
 struct TableLookup {
-  enum class Kind : uint8_t { kAbsent, kTombstone, kValue };
+  // kInBlock: of a search that ends before data blocks, the key may be in one.
+  enum class Kind : uint8_t { kAbsent, kTombstone, kValue, kInBlock };
   Kind kind = Kind::kAbsent;
   // Of the version found.
   SequenceNumber sequence;
@@ -51,11 +52,22 @@ struct TableLookup {
 //     if (!block.ok()) { … } walk.Provide(std::move(*block));
 //   }
 //   Result<TableLookup> found = walk.TakeResult();
+enum class LookupDepth : uint8_t {
+  kRecord,
+  // Filters and the ranges of blocks only: kInBlock where none of them says that the key is absent.
+  kBlock,
+};
+
 class TableLookupWalk {
  public:
   // `filters` are the view's. All must outlive it: the caller pins the version that holds the view.
-  TableLookupWalk(const TableEnvironment& environment, const TableView& view, FilterDirectories& filters)
-      : environment_(&environment), view_(&view), filters_(&filters), segments_left_(view.segments.size()) {}
+  TableLookupWalk(const TableEnvironment& environment, const TableView& view, FilterDirectories& filters,
+                  LookupDepth depth = LookupDepth::kRecord)
+      : environment_(&environment),
+        view_(&view),
+        filters_(&filters),
+        depth_(depth),
+        segments_left_(view.segments.size()) {}
 
   // True: the walk has ended, and TakeResult() says how. False: it needs a block, to be read and provided.
   // The query is the same at each call; its key may lie elsewhere.
@@ -63,6 +75,11 @@ class TableLookupWalk {
   Task<Result<BlockRef>> ReadWanted(bool fill_cache) const {
     return ReadBlock(*environment_, *view_, wanted_, wanted_kind_, IoPurpose::kUserRead, fill_cache);
   }
+  // What it needs, after a Run that answered false; and whether the filter of the segment that it is in says
+  // that the key may be there.
+  const BlockHandle& wanted() const { return wanted_; }
+  BlockKind wanted_kind() const { return wanted_kind_; }
+  bool filter_passed() const { return filter_passed_; }
   void Provide(BlockRef block) { provided_ = std::move(block); }
   Result<TableLookup> TakeResult();
 
@@ -87,6 +104,7 @@ class TableLookupWalk {
   const TableEnvironment* environment_;
   const TableView* view_;
   FilterDirectories* filters_;
+  LookupDepth depth_;
   size_t segments_left_;
   Stage stage_ = Stage::kSegment;
   // Of the segment that is asked, as far as they are known.

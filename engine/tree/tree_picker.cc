@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "engine/base/units.h"
+#include "engine/tree/level_plans.h"
 
 namespace varve {
 
@@ -13,111 +15,6 @@ namespace {
 
 // A merge costs an edit and a synchronisation of the device whatever it writes.
 constexpr uint64_t kLevel0PriceMin = 1 * kMiB;
-
-// Grows `chosen` (positions in `placed`, marked) by all tables that overlap the hull, until none does, and
-// the hull with them. What is older and overlaps must not stay behind, and what is newer may not either: it
-// overlaps what comes next.
-void CloseUnderOverlap(const std::vector<StampedTable>& placed, std::vector<bool>& chosen, KeyRange& hull) {
-  bool grew = true;
-  while (grew) {
-    grew = false;
-    for (size_t i = 0; i < placed.size(); ++i) {
-      if (!chosen[i] && placed[i]->range().Overlaps(hull)) {
-        chosen[i] = true;
-        ExtendToCover(hull, placed[i]->range());
-        grew = true;
-      }
-    }
-  }
-}
-
-void AddChosen(CompactionPlan& plan, Place place, const std::vector<StampedTable>& placed,
-               const std::vector<bool>& chosen) {
-  for (size_t i = 0; i < placed.size(); ++i) {
-    if (chosen[i]) {
-      plan.AddInput(place, placed[i].table);
-    }
-  }
-}
-
-// Given inputs and their hull: the children, the grandparents, and whether it is a move. nullopt when a
-// running job is in the way.
-std::optional<CompactionPlan> Complete(const Version& version, const TreeConfig& config, const BusySet& busy,
-                                       CompactionPlan plan) {
-  const uint32_t output = plan.output_level;
-  plan.children = version.tree(output).Overlapping(plan.hull);
-  if (!plan.children.empty()) {
-    ExtendToCover(plan.hull, plan.children.front()->range());
-    ExtendToCover(plan.hull, plan.children.back()->range());
-  }
-  plan.output_table_bytes = config.table_bytes;
-  plan.grandparent_bytes_max = config.grandparent_tables_max * config.table_bytes;
-  if (output + 1 < kLevels) {
-    plan.grandparents = version.tree(output + 1).Overlapping(plan.hull);
-  }
-  plan.kind = MovesAsItIs(plan) ? MergeKind::kTrivialMove : MergeKind::kTableMerge;
-  if (!busy.CanRun(plan)) {
-    return std::nullopt;
-  }
-  return plan;
-}
-
-std::optional<CompactionPlan> PickLevel0(const Version& version, const TreeConfig& config,
-                                         const TreePickerState& state, PlanReason reason) {
-  const std::vector<StampedTable>& tables = version.level0();
-  if (tables.empty()) {
-    return std::nullopt;
-  }
-  CompactionPlan plan;
-  plan.reason = reason;
-  plan.output_level = 1;
-  plan.hull = tables.front()->range().Owned();
-  std::vector<bool> chosen(tables.size(), false);
-  CloseUnderOverlap(tables, chosen, plan.hull);
-  AddChosen(plan, {0, Part::kLevel0}, tables, chosen);
-  return Complete(version, config, state.busy, std::move(plan));
-}
-
-// The plan that takes tables of Log_level down.
-std::optional<CompactionPlan> PlanOfLogTables(const Version& version, const TreeConfig& config,
-                                              const TreePickerState& state, uint32_t level,
-                                              const LogTables& tables, PlanReason reason) {
-  CompactionPlan plan;
-  plan.reason = reason;
-  plan.output_level = level + 1;
-  for (const std::shared_ptr<const LiveTable>& table : tables) {
-    plan.AddInput({level, Part::kLog}, table);
-  }
-  return Complete(version, config, state.busy, std::move(plan));
-}
-
-// Of the first group whose tables, and those below it, are in no job.
-std::optional<CompactionPlan> PlanOfGroups(const Version& version, const TreeConfig& config,
-                                           const TreePickerState& state, uint32_t level,
-                                           const std::vector<LogTables>& groups, PlanReason reason) {
-  for (const LogTables& group : groups) {
-    std::optional<CompactionPlan> plan = PlanOfLogTables(version, config, state, level, group, reason);
-    if (plan.has_value()) {
-      return plan;
-    }
-  }
-  return std::nullopt;
-}
-
-// The plan that takes `table` of Tree_level down, with the part of Log_level that may not stay above it.
-std::optional<CompactionPlan> PlanOfTable(const Version& version, const TreeConfig& config,
-                                          const TreePickerState& state, uint32_t level,
-                                          const std::shared_ptr<const LiveTable>& table, PlanReason reason) {
-  CompactionPlan plan;
-  plan.reason = reason;
-  plan.output_level = level + 1;
-  plan.AddInput({level, Part::kTree}, table);
-  const std::vector<StampedTable>& log = version.level(level).log;
-  std::vector<bool> chosen(log.size(), false);
-  CloseUnderOverlap(log, chosen, plan.hull);
-  AddChosen(plan, {level, Part::kLog}, log, chosen);
-  return Complete(version, config, state.busy, std::move(plan));
-}
 
 // Whether readers have paid for the tables of level 0 that the plan takes what it writes.
 bool ReadersHavePaidFor(const CompactionPlan& plan) {
@@ -135,8 +32,10 @@ struct Candidate {
   std::shared_ptr<const LiveTable> table;
 };
 
-// Every free table of the Tree with its overlap ratio, the best first. Walks both levels once.
-std::vector<Candidate> RankByOverlap(const Version& version, const TreePickerState& state, uint32_t level) {
+// Every free table of the Tree with its overlap ratio, the best first. Walks both levels once. What a table
+// deletes of the level below is not written there.
+std::vector<Candidate> RankByOverlap(const Version& version, const TreeConfig& config,
+                                     const TreePickerState& state, uint32_t level) {
   std::vector<Candidate> candidates;
   SortedTables::Cursor child = version.tree(level + 1).First();
   for (SortedTables::Cursor parent = version.tree(level).First(); parent.Valid(); parent.Next()) {
@@ -144,13 +43,18 @@ std::vector<Candidate> RankByOverlap(const Version& version, const TreePickerSta
       child.Next();
     }
     uint64_t overlap_bytes = 0;
+    uint64_t overlap_entries = 0;
     // The last child may reach under the next parent too: it stays where `child` is.
     for (SortedTables::Cursor under = child; under.Valid() && under->smallest_key() <= parent->largest_key();
          under.Next()) {
       overlap_bytes += under->valid_bytes();
+      overlap_entries += under->entries();
     }
     if (state.busy.Holds(parent->id())) {
       continue;
+    }
+    if (config.deletes.enabled()) {
+      overlap_bytes -= HiddenBytes(*parent, overlap_bytes, overlap_entries);
     }
     const double ratio = static_cast<double>(overlap_bytes) /
                          static_cast<double>(std::max<uint64_t>(parent->valid_bytes(), 1));
@@ -165,9 +69,9 @@ std::vector<Candidate> RankByOverlap(const Version& version, const TreePickerSta
 
 std::optional<CompactionPlan> PickLevel(const Version& version, const TreeConfig& config,
                                         const TreePickerState& state, uint32_t level) {
-  for (const Candidate& candidate : RankByOverlap(version, state, level)) {
+  for (const Candidate& candidate : RankByOverlap(version, config, state, level)) {
     std::optional<CompactionPlan> plan =
-        PlanOfTable(version, config, state, level, candidate.table, PlanReason::kSize);
+        PlanOfTable(version, config, state.busy, level, candidate.table, PlanReason::kSize);
     if (plan.has_value()) {
       return plan;
     }
@@ -213,6 +117,12 @@ double Level0Score(const Version& version, const TreeConfig& config) {
   return std::max(full_tables, half_count) / static_cast<double>(std::max(config.level0_tables_trigger, 1u));
 }
 
+uint64_t SlackedCapacityBytes(const Version& version, const TreeConfig& config, uint32_t level) {
+  const double slack = config.slack * SlackOf(version, config.deletes, config.level_ratio, level);
+  const double capacity = static_cast<double>(LevelCapacityBytes(config, level)) * slack;
+  return capacity < 0x1p63 ? std::max<uint64_t>(static_cast<uint64_t>(capacity), 1) : uint64_t{1} << 63;
+}
+
 double ScoreOf(const Version& version, const TreeConfig& config, uint32_t level, uint64_t tree_bytes) {
   if (level == 0) {
     return Level0Score(version, config);
@@ -221,28 +131,82 @@ double ScoreOf(const Version& version, const TreeConfig& config, uint32_t level,
   if (level + 1 >= kLevels) {
     return 0;
   }
-  return static_cast<double>(tree_bytes) /
-         (static_cast<double>(LevelCapacityBytes(config, level)) * config.slack);
+  return static_cast<double>(tree_bytes) / static_cast<double>(SlackedCapacityBytes(version, config, level));
 }
 
 uint64_t& LeavingBytesOf(TreePickerState& state, Place place) {
   return (place.part == Part::kLog ? state.leaving_log_bytes : state.leaving_tree_bytes)[place.level];
 }
 
+bool LogOverlaps(const Level& level, const KeyRangeView& range) {
+  const std::span<const SortedTables> runs = level.log_index.runs();
+  return std::any_of(runs.begin(), runs.end(),
+                     [&](const SortedTables& run) { return run.AnyOverlaps(range); });
+}
+
+// A table of tombstones that moved as it is would take them along to where there is nothing to hide.
+std::optional<CompactionPlan> Merged(std::optional<CompactionPlan> plan) {
+  plan->kind = MergeKind::kTableMerge;
+  return plan;
+}
+
+// What deletes make due at a level: the first plan that pays.
+std::optional<CompactionPlan> PickForDeletes(const Version& version, const TreeConfig& config,
+                                             const TreePickerState& state, uint32_t level) {
+  const auto tables = [&](bool log) {
+    return DensestTables(version, config.deletes, config.level_ratio, state.busy, level, log);
+  };
+  const auto pays = [&](const std::optional<CompactionPlan>& plan) {
+    return plan.has_value() && DeletePays(version, config.deletes, state.deletes, *plan);
+  };
+  if (level == 0) {
+    std::optional<CompactionPlan> plan = PlanOfLevel0(version, config, state.busy, PlanReason::kDeletes);
+    return plan.has_value() && MayDropDeleted(state.deletes, *plan) ? Merged(std::move(plan)) : std::nullopt;
+  }
+  const bool is_last = level == version.last_level();
+  for (const std::shared_ptr<const LiveTable>& table : tables(false)) {
+    std::optional<CompactionPlan> plan;
+    if (!is_last) {
+      plan = PlanOfTable(version, config, state.busy, level, table, PlanReason::kDeletes);
+    } else if (!LogOverlaps(version.level(level), table->range())) {
+      plan = PlanOfItself(config, level, table, PlanReason::kDeletes);
+      plan = state.busy.CanRun(*plan) ? std::move(plan) : std::nullopt;
+    }
+    if (pays(plan)) {
+      return Merged(std::move(plan));
+    }
+  }
+  for (const std::shared_ptr<const LiveTable>& table : tables(true)) {
+    std::vector<LogTables> groups = GroupsIn(version, state.busy, level, table->range());
+    std::erase_if(groups, [&](const LogTables& group) { return group.back() != table; });
+    std::optional<CompactionPlan> plan =
+        PlanOfGroups(version, config, state.busy, level, groups, PlanReason::kDeletes);
+    if (pays(plan)) {
+      return Merged(std::move(plan));
+    }
+  }
+  return std::nullopt;
+}
+
 struct Due {
   double score = 0;
   Place place;
+  bool for_deletes = false;
 };
 
 // The highest score first.
 std::vector<Due> WhatIsDue(const Version& version, const TreeConfig& config, const TreePickerState& state) {
   std::vector<Due> due;
-  const auto add = [&](double score, Place place) {
+  const auto add = [&](double score, Place place, bool for_deletes = false) {
     if (score >= 1) {
-      due.push_back({score, place});
+      due.push_back({score, place, for_deletes});
     }
   };
   add(ScoreOf(version, config, 0, 0), {0, Part::kLevel0});
+  for (uint32_t level = 0; level < kLevels; ++level) {
+    add(DeleteScore(version, config.deletes, config.level_ratio, level),
+        {level, level == 0 ? Part::kLevel0 : Part::kTree}, true);
+  }
   for (uint32_t level = 1; level < kLevels; ++level) {
     add(ScoreOf(version, config, level, IdleTreeBytes(version, state, level)), {level, Part::kTree});
     add(LogScore(version, LogConfigOf(config), level, state.leaving_log_bytes[level]), {level, Part::kLog});
@@ -254,11 +218,14 @@ std::vector<Due> WhatIsDue(const Version& version, const TreeConfig& config, con
 std::optional<CompactionPlan> PickOf(const Version& version, const TreeConfig& config,
                                      const TreePickerState& state, const Due& due) {
   const auto [level, part] = due.place;
+  if (due.for_deletes) {
+    return PickForDeletes(version, config, state, level);
+  }
   if (part == Part::kLevel0) {
-    return PickLevel0(version, config, state, PlanReason::kLevel0Tables);
+    return PlanOfLevel0(version, config, state.busy, PlanReason::kLevel0Tables);
   }
   if (part == Part::kLog) {
-    return PlanOfGroups(version, config, state, level,
+    return PlanOfGroups(version, config, state.busy, level,
                         GroupsToMerge(version, LogConfigOf(config), state.busy, level), PlanReason::kSize);
   }
   return LogCapacityBytes(version, LogConfigOf(config), level) > 0
@@ -270,14 +237,6 @@ std::optional<CompactionPlan> PickOf(const Version& version, const TreeConfig& c
 
 LogConfig LogConfigOf(const TreeConfig& config) {
   return {config.log_share, config.table_bytes};
-}
-
-bool MovesAsItIs(const CompactionPlan& plan) {
-  uint64_t grandparent_bytes = 0;
-  for (const std::shared_ptr<const LiveTable>& grandparent : plan.grandparents) {
-    grandparent_bytes += grandparent->valid_bytes();
-  }
-  return plan.inputs.size() == 1 && plan.children.empty() && grandparent_bytes <= plan.grandparent_bytes_max;
 }
 
 void TreePickerState::Started(const CompactionPlan& plan) {
@@ -321,7 +280,7 @@ uint64_t CompactionDebtBytes(const Version& version, const TreeConfig& config) {
     const uint64_t bytes =
         version.tree(level).totals().valid_bytes + version.level(level).log_totals.valid_bytes + arriving;
     const uint64_t capacity =
-        LevelCapacityBytes(config, level) + LogCapacityBytes(version, LogConfigOf(config), level);
+        SlackedCapacityBytes(version, config, level) + LogCapacityBytes(version, LogConfigOf(config), level);
     arriving = bytes > capacity ? bytes - capacity : 0;
     if (arriving == 0) {
       continue;
@@ -345,19 +304,9 @@ std::optional<CompactionPlan> PickTreeCompaction(const Version& version, const T
   return std::nullopt;
 }
 
-CompactionPlan PlanOfItself(const TreeConfig& config, uint32_t level,
-                            const std::shared_ptr<const LiveTable>& table, PlanReason reason) {
-  CompactionPlan plan;
-  plan.reason = reason;
-  plan.output_level = level;
-  plan.output_table_bytes = config.table_bytes;
-  plan.AddInput({level, Part::kTree}, table);
-  return plan;
-}
-
 std::optional<CompactionPlan> PickForReaders(const Version& version, const TreeConfig& config,
                                              const TreePickerState& state, bool& others_wait) {
-  std::optional<CompactionPlan> level0 = PickLevel0(version, config, state, PlanReason::kReads);
+  std::optional<CompactionPlan> level0 = PlanOfLevel0(version, config, state.busy, PlanReason::kReads);
   if (level0 && ReadersHavePaidFor(*level0)) {
     return level0;
   }
@@ -376,7 +325,7 @@ std::optional<CompactionPlan> PickForReaders(const Version& version, const TreeC
   for (uint32_t level = 1; level + 1 < kLevels; ++level) {
     const std::vector<LogTables> groups = GroupsPaidFor(version, state.busy, level);
     std::optional<CompactionPlan> plan =
-        PlanOfGroups(version, config, state, level, groups, PlanReason::kReads);
+        PlanOfGroups(version, config, state.busy, level, groups, PlanReason::kReads);
     if (plan.has_value()) {
       return plan;
     }
@@ -388,7 +337,8 @@ std::optional<CompactionPlan> PickForReaders(const Version& version, const TreeC
 std::optional<CompactionPlan> PlanLogCompaction(const Version& version, const TreeConfig& config,
                                                 const TreePickerState& state, uint32_t level,
                                                 const KeyRangeView& range, PlanReason reason) {
-  return PlanOfGroups(version, config, state, level, GroupsIn(version, state.busy, level, range), reason);
+  return PlanOfGroups(version, config, state.busy, level, GroupsIn(version, state.busy, level, range),
+                      reason);
 }
 
 std::optional<CompactionPlan> PlanRangeCompaction(const Version& version, const TreeConfig& config,
@@ -400,7 +350,7 @@ std::optional<CompactionPlan> PlanRangeCompaction(const Version& version, const 
   if (from > 0) {
     for (const std::shared_ptr<const LiveTable>& table : version.tree(from).Overlapping(range)) {
       std::optional<CompactionPlan> plan =
-          PlanOfTable(version, config, state, from, table, PlanReason::kRequested);
+          PlanOfTable(version, config, state.busy, from, table, PlanReason::kRequested);
       if (plan.has_value()) {
         return plan;
       }
@@ -409,7 +359,7 @@ std::optional<CompactionPlan> PlanRangeCompaction(const Version& version, const 
   }
   const bool meets = std::any_of(version.level0().begin(), version.level0().end(),
                                  [&](const StampedTable& table) { return table->range().Overlaps(range); });
-  return meets ? PickLevel0(version, config, state, PlanReason::kRequested) : std::nullopt;
+  return meets ? PlanOfLevel0(version, config, state.busy, PlanReason::kRequested) : std::nullopt;
 }
 
 }  // namespace varve

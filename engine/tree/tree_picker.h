@@ -9,6 +9,8 @@
 //   kMinOverlappingRatio), together with what of Log_i overlaps it; the first after the level's cursor among
 //   equals. Where the level has a Log, tables go there instead (engine/sst_log/log_picker.h).
 // - Log_i, with a score of its own: the group of its tables that goes down at the least cost.
+// - What deletes make due has a score beside those (engine/tree/delete_picker.h), so that either is enough:
+//   level 0; the densest table of a Tree or a Log that pays; at the last level, such a table with itself.
 #pragma once
 
 #include <array>
@@ -17,27 +19,14 @@
 #include <string>
 
 #include "engine/sst_log/log_picker.h"
+#include "engine/tree/delete_picker.h"
+#include "engine/tree/level_plans.h"
+#include "engine/tree/tree_config.h"
 #include "engine/version/busy_set.h"
 #include "engine/version/compaction_plan.h"
 #include "engine/version/version.h"
 
 namespace varve {
-
-struct TreeConfig {
-  uint64_t table_bytes = 64 * kMiB;
-  uint64_t level1_bytes = 256 * kMiB;
-  uint32_t level_ratio = 10;
-  // A deeper level 0 costs reads and saves writes: each merge rewrites level 1 for more tables.
-  uint32_t level0_tables_trigger = 4;
-  // A table of level 0 counts as one from this size on, below it by its share. 0: each counts as one.
-  uint64_t level0_full_table_bytes = 0;
-  // How far a level may exceed its capacity before it is compacted.
-  double slack = 1.0;
-  // Outputs of a merge into level i overlap at most this many tables' worth of level i+1.
-  uint32_t grandparent_tables_max = 25;
-  // What SST-Logs may hold, of the bytes in Trees; 0: there are none.
-  double log_share = 0;
-};
 
 struct TreePickerState {
   BusySet busy;
@@ -47,6 +36,8 @@ struct TreePickerState {
   // scores.
   std::array<uint64_t, kLevels> leaving_tree_bytes{};
   std::array<uint64_t, kLevels> leaving_log_bytes{};
+  // As the store stands: what merges for deletes have to keep.
+  DeleteLimits deletes;
 
   // When a plan starts and when it ends, whether its edit was installed or not.
   void Started(const CompactionPlan& plan);
@@ -61,17 +52,8 @@ double LevelScore(const Version& version, const TreeConfig& config, uint32_t lev
 // Bytes that have to be merged before every score is below 1: what back-pressure on writers goes by.
 uint64_t CompactionDebtBytes(const Version& version, const TreeConfig& config);
 
-// Whether a plan of one input without children is a move: a table over too much of the level after next
-// (thousands of tombstones are small and wide) is rewritten instead, cut where the merges that come next stay
-// small. Moved as it is, its own merge might find no space any more.
-bool MovesAsItIs(const CompactionPlan& plan);
-
 std::optional<CompactionPlan> PickTreeCompaction(const Version& version, const TreeConfig& config,
                                                  const TreePickerState& state);
-
-// The merge of one table with itself: its segments become one, and what is dead in it goes.
-CompactionPlan PlanOfItself(const TreeConfig& config, uint32_t level,
-                            const std::shared_ptr<const LiveTable>& table, PlanReason reason);
 
 // Level 0, once readers have paid for its tables what taking them down writes; else the first table, from the
 // top down, whose readers have paid for its segments (LiveTable::ReadersHavePaid) and that is in no job; else

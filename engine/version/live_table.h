@@ -59,6 +59,10 @@ class LiveTable {
   uint64_t total_bytes() const { return total_bytes_; }
   uint64_t entries() const { return entries_; }
   uint64_t tombstones() const { return tombstones_; }
+  // Of its entries.
+  double tombstone_share() const {
+    return entries_ == 0 ? 0 : static_cast<double>(tombstones_) / static_cast<double>(entries_);
+  }
   uint64_t hotness() const { return hotness_; }
   // What lookups have learnt of the view's filters.
   FilterDirectories& filters() const { return filters_; }

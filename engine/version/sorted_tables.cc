@@ -13,6 +13,7 @@ void TableTotals::Add(const LiveTable& table) {
   total_bytes += table.total_bytes();
   entries += table.entries();
   tombstones += table.tombstones();
+  densest_tombstones = std::max(densest_tombstones, table.tombstone_share());
 }
 
 void TableTotals::Add(const TableTotals& other) {
@@ -21,6 +22,7 @@ void TableTotals::Add(const TableTotals& other) {
   total_bytes += other.total_bytes;
   entries += other.entries;
   tombstones += other.tombstones;
+  densest_tombstones = std::max(densest_tombstones, other.densest_tombstones);
 }
 
 void SortedTables::Cursor::Next() {

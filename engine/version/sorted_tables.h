@@ -24,6 +24,8 @@ struct TableTotals {
   uint64_t total_bytes = 0;
   uint64_t entries = 0;
   uint64_t tombstones = 0;
+  // Of the table whose entries are tombstones to the largest share: that share.
+  double densest_tombstones = 0;
 
   void Add(const LiveTable& table);
   void Add(const TableTotals& other);

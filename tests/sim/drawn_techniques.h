@@ -18,6 +18,7 @@ class DrawnTechniques {
   DrawnTechniques(uint64_t seed, Drawn drawn)
       : random_(seed ^ 0x7ec4),
         log_random_(seed ^ 0x106),
+        delete_random_(seed ^ 0xde1),
         any_(drawn == Drawn::kBySeed && !random_.OneIn(3)) {
     if (any_ && random_.OneIn(2)) {
       block_bytes_ = 1 * kKiB;
@@ -35,14 +36,17 @@ class DrawnTechniques {
       techniques.block_merge = !random_.OneIn(3);
       techniques.append_merge = !random_.OneIn(3);
       techniques.sst_log = !log_random_.OneIn(3);
+      techniques.delete_aware = !delete_random_.OneIn(3);
+      techniques.monkey = !delete_random_.OneIn(3);
     }
     return techniques;
   }
 
  private:
   Prng random_;
-  // Another: kept seeds draw the older techniques as they did.
+  // Others: kept seeds draw the older techniques as they did.
   Prng log_random_;
+  Prng delete_random_;
   const bool any_;
   uint32_t block_bytes_ = StoreParameters().data_block_bytes;
 };

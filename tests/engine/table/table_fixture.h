@@ -204,6 +204,7 @@ inline std::string ValueOf(const Result<TableLookup>& found) {
       return "(absent)";
     case TableLookup::Kind::kTombstone:
       return "(tombstone)";
+    case TableLookup::Kind::kInBlock:  // only of searches that end before data blocks
     case TableLookup::Kind::kValue:
       return std::string(found->value.bytes());
   }

@@ -1,4 +1,4 @@
-// Runs tests/scenarios/tree.txt and sst_log.txt; tests/scenarios/README.md describes the format.
+// Runs tests/scenarios/tree.txt, sst_log.txt and deletes.txt; tests/scenarios/README.md describes the format.
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
@@ -50,6 +50,11 @@ class Stage {
       for (uint64_t id = 0; words >> id;) {
         busy_.push_back(id);
       }
+    } else if (verb == "snapshot") {
+      words >> state_.deletes.oldest_snapshot.value;
+    } else if (verb == "room") {
+      words >> state_.deletes.bytes_max;
+      state_.deletes.bytes_max *= kKiB;
     } else if (verb == "cursor") {
       uint32_t level = 0;
       words >> level >> state_.cursors.at(1);
@@ -108,24 +113,32 @@ class Stage {
         config_.slack = value;
       } else if (name == "log") {
         config_.log_share = value / 100;
+      } else if (name == "deletes") {
+        config_.deletes.share_max = value / 100;
+      } else if (name == "reclaim") {
+        config_.deletes.reclaim_min = value / 100;
+      } else if (name == "late") {
+        config_.deletes.slack = value / 100;
       } else {
         ADD_FAILURE() << "unknown option " << name;
       }
     }
   }
 
-  // "3:a-f*20^2"
+  // "3:a-f*20^2!100"
   void AddTable(Place place, const std::string& text) {
     FakeTable table;
     const size_t colon = text.find(':');
     const size_t dash = text.find('-');
     const size_t hot = text.find('^');
     const size_t star = text.find('*');
+    const size_t dead = text.find('!');
     table.id = std::stoull(text.substr(0, colon));
     table.smallest = text.substr(colon + 1, dash - colon - 1);
-    table.largest = text.substr(dash + 1, std::min({star, hot, text.size()}) - dash - 1);
+    table.largest = text.substr(dash + 1, std::min({star, hot, dead, text.size()}) - dash - 1);
     table.bytes = star == std::string::npos ? config_.table_bytes : std::stoull(text.substr(star + 1)) * kKiB;
     table.hotness = hot == std::string::npos ? 0 : std::stoull(text.substr(hot + 1)) * table.entries;
+    table.tombstones = dead == std::string::npos ? 0 : std::stoull(text.substr(dead + 1));
     edit_.added_tables.push_back({place, InstallStamp(edit_.added_tables.size() + 1), MakeView(table)});
   }
 
@@ -138,7 +151,7 @@ class Stage {
 
 class Scenarios : public testing::TestWithParam<std::string> {};
 
-INSTANTIATE_TEST_SUITE_P(Files, Scenarios, testing::Values("tree", "sst_log"),
+INSTANTIATE_TEST_SUITE_P(Files, Scenarios, testing::Values("tree", "sst_log", "deletes"),
                          [](const auto& file) { return file.param; });
 
 TEST_P(Scenarios, AreDecidedAsTheySay) {

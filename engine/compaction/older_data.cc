@@ -1,0 +1,100 @@
+#include "engine/compaction/older_data.h"
+
+#include <algorithm>
+#include <span>
+
+#include "engine/table/block_reader.h"
+
+namespace varve {
+
+OlderData::OlderData(std::shared_ptr<const Version> version, uint32_t level, std::vector<TableId> except)
+    : version_(std::move(version)), except_(std::move(except)) {
+  for (uint32_t i = level; i < kLevels; ++i) {
+    if (i > level && !version_->tree(i).empty()) {
+      trees_.push_back(version_->tree(i).First());
+    }
+    if (!version_->level(i).log.empty()) {
+      logs_.push_back(&version_->level(i).log_index);
+    }
+  }
+}
+
+bool OlderData::IsExcepted(const LiveTable& table) const {
+  return std::binary_search(except_.begin(), except_.end(), table.id());
+}
+
+template <typename Visit>
+bool OlderData::AnyTable(std::string_view user_key, Visit visit) {
+  for (SortedTables::Cursor& cursor : trees_) {
+    while (cursor.Valid() && cursor->largest_key() < user_key) {
+      cursor.Next();
+    }
+    if (cursor.Valid() && cursor->smallest_key() <= user_key && !IsExcepted(*cursor) && visit(*cursor)) {
+      return true;
+    }
+  }
+  for (const LogIndex* log : logs_) {
+    const std::span<const LiveTable* const> tables = log->At(user_key);
+    if (std::any_of(tables.begin(), tables.end(),
+                    [&](const LiveTable* table) { return !IsExcepted(*table) && visit(*table); })) {
+      return true;
+    }
+  }
+  return std::any_of(beside_.begin(), beside_.end(), [&](const LiveTable* table) {
+    return table->range().Contains(user_key) && visit(*table);
+  });
+}
+
+bool OlderData::MayHold(std::string_view user_key) {
+  return AnyTable(user_key, [](const LiveTable&) { return true; });
+}
+
+Task<bool> OlderData::MayHoldByTables(std::string_view user_key) {
+  std::vector<const LiveTable*> tables;
+  AnyTable(user_key, [&](const LiveTable& table) {
+    tables.push_back(&table);
+    return false;
+  });
+  const PointQuery query(user_key, kSequenceNumberMax);
+  for (const LiveTable* table : tables) {
+    if (co_await MayBeIn(*table, query)) {
+      co_return true;
+    }
+  }
+  co_return false;
+}
+
+Task<bool> OlderData::MayBeIn(const LiveTable& table, const PointQuery& query) {
+  TableLookupWalk walk(*environment_, table.view(), table.filters(), LookupDepth::kBlock);
+  while (!walk.Run(query)) {
+    BlockRef block = co_await Read(table, walk);
+    if (!block) {
+      co_return true;
+    }
+    walk.Provide(std::move(block));
+  }
+  const Result<TableLookup> found = walk.TakeResult();
+  co_return !found.ok() || found->kind != TableLookup::Kind::kAbsent;
+}
+
+Task<BlockRef> OlderData::Read(const LiveTable& table, const TableLookupWalk& walk) {
+  const BlockHandle handle = walk.wanted();
+  const std::pair<TableId, uint64_t> key{table.id(), handle.table_offset};
+  if (const auto known = read_.find(key); known != read_.end()) {
+    co_return known->second;
+  }
+  // A key that its filter knows is there in all but one of a hundred cases.
+  if (walk.filter_passed() || handle.bytes > read_bytes_left_) {
+    co_return BlockRef();
+  }
+  read_bytes_left_ -= handle.bytes;
+  Result<BlockRef> block = co_await ReadBlock(*environment_, table.view(), handle, walk.wanted_kind(),
+                                              IoPurpose::kCompaction, false);
+  if (!block.ok()) {
+    co_return BlockRef();
+  }
+  read_.emplace(key, *block);
+  co_return std::move(block).value();
+}
+
+}  // namespace varve
