@@ -10,8 +10,10 @@ namespace varve {
 
 namespace {
 
-// Of what a job reads, that is read beside it to do without tombstones; kept in memory until the job ends.
+// Of what a job reads, that is read beside it to do without tombstones; kept in memory until the job ends. A
+// small job may read the filters of a few tables.
 constexpr uint64_t kAskedShare = 16;
+constexpr uint64_t kAskedBytesMin = 256 * kKiB;
 constexpr uint64_t kAskedBytesMax = 8 * kMiB;
 
 }  // namespace
@@ -51,7 +53,7 @@ TableIteratorOptions JobEnvironment::MergeReading(uint32_t readahead_bytes) cons
 
 void JobEnvironment::LetAsk(OlderData& older, uint64_t job_bytes) const {
   if (removes_tombstones_early) {
-    older.AskTables(table, std::min(job_bytes / kAskedShare, kAskedBytesMax));
+    older.AskTables(table, std::clamp(job_bytes / kAskedShare, kAskedBytesMin, kAskedBytesMax));
   }
 }
 

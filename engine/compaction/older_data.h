@@ -39,8 +39,8 @@ class OlderData {
 
   // By the ranges of tables.
   bool MayHold(std::string_view user_key);
-  // By what the tables themselves say, for the key that MayHold was asked last: false only where each is sure.
-  // A table that cannot be read may hold it. `user_key` must outlive the Task.
+  // By what the tables themselves say, for the key that MayHold was asked last: false only where each is
+  // sure. A table that cannot be read may hold it. `user_key` must outlive the Task.
   Task<bool> MayHoldByTables(std::string_view user_key);
 
  private:

@@ -50,7 +50,7 @@ class MemtableRecords final : public InternalIterator {
   Memtable::Iterator walk_;
 };
 
-struct SmallStore final : TableShape, TableObserver, MergeObserver {
+struct SmallStore : TableShape, TableObserver, MergeObserver {
   static constexpr uint64_t kDeviceBytes = 64 * kMiB;
 
   SystemClock clock;

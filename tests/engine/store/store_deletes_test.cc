@@ -1,0 +1,184 @@
+// The store with merges for deletes: deleted data goes by itself, and nothing that is deleted comes back.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "engine/base/prng.h"
+#include "engine/version/edit_invariants.h"
+#include "engine/version/invariants.h"
+#include "engine/version/version_set.h"
+#include "tests/engine/store/store_harness.h"
+
+namespace varve::testing {
+namespace {
+
+// Checks every Version and what made it.
+class Watcher final : public InstallObserver {
+ public:
+  void OnInstalled(const std::shared_ptr<const Version>& version, const VersionEdit& edit) override {
+    EXPECT_EQ(CheckVersion(*version), std::vector<std::string>());
+    if (newest_ != nullptr) {
+      EXPECT_EQ(CheckEdit(*newest_, edit), std::vector<std::string>());
+    }
+    newest_ = version;
+  }
+  const Version& newest() const { return *newest_; }
+  void Forget() { newest_.reset(); }
+
+ private:
+  std::shared_ptr<const Version> newest_;
+};
+
+class StoreDeletes : public ::testing::Test {
+ protected:
+  StoreDeletes() {
+    options_ = SmallStoreOptions();
+    options_.techniques = Techniques::None();
+    options_.techniques.delete_aware = true;
+    options_.sst_log_share = 0.5;
+  }
+
+  static std::string KeyNumbered(uint64_t n) { return "key" + std::to_string(10'000 + n); }
+
+  void Put(uint64_t n, size_t bytes = 200) {
+    const std::string value = std::to_string(written_++) + std::string(bytes, 'v');
+    ASSERT_TRUE(harness_.Put(KeyNumbered(n), value).ok());
+    state_[KeyNumbered(n)] = value;
+  }
+  void Delete(uint64_t n) {
+    ASSERT_TRUE(harness_.Delete(KeyNumbered(n)).ok());
+    state_.erase(KeyNumbered(n));
+  }
+  void Fill(uint64_t keys) {
+    for (uint64_t n = 0; n < keys; n++) {
+      Put((n * 7919) % keys);
+    }
+    Settle();
+  }
+  // Every other one deletes one of a hundred neighbours.
+  void WriteAtRandom(uint64_t writes, uint64_t keys) {
+    for (uint64_t i = 0; i < writes; i++) {
+      if (i % 100 == 0) {
+        near_ = random_.Below(keys - 100);
+      }
+      if (random_.OneIn(2)) {
+        Delete(near_ + random_.Below(100));
+      } else {
+        Put(random_.Below(keys), random_.Between(20, 300));
+      }
+    }
+  }
+  void Settle() { ASSERT_TRUE(harness_.Run(harness_.store().Settle()).ok()); }
+  void ExpectAll(uint64_t keys) {
+    EXPECT_EQ(harness_.Scan(), state_);
+    for (uint64_t n = 0; n < keys; n += 7) {
+      const auto expected = state_.find(KeyNumbered(n));
+      EXPECT_EQ(harness_.Get(KeyNumbered(n)),
+                expected == state_.end() ? std::nullopt : std::optional(expected->second))
+          << n;
+    }
+  }
+  uint64_t Statistic(std::string_view object, std::string_view name) {
+    const std::string json = harness_.store().StatisticsJson();
+    const size_t at =
+        json.find("\"" + std::string(name) + "\":", json.find("\"" + std::string(object) + "\":{"));
+    return std::stoull(json.substr(at + name.size() + 3));
+  }
+
+  Watcher watcher_;
+  Prng random_{1};
+  uint64_t written_ = 0;
+  uint64_t near_ = 0;
+  StoreOptions options_;
+  StoreHarness harness_{{.installs = &watcher_}};
+  State state_;
+};
+
+TEST_F(StoreDeletes, WhatARangeOfDeletesHidesIsGoneOnceTheStoreHasSettled) {
+  ASSERT_TRUE(harness_.Open(options_).ok());
+  Fill(4'000);
+  const uint64_t before = watcher_.newest().totals().valid_bytes;
+  for (uint64_t n = 1'000; n < 3'000; n++) {
+    Delete(n);
+  }
+  Settle();
+  const TableTotals after = watcher_.newest().totals();
+  EXPECT_GT(Statistic("merges_for_deletes", "jobs"), 0U);
+  EXPECT_LT(after.valid_bytes, before * 6 / 10);
+  EXPECT_LT(after.tombstones, 200U);
+  ExpectAll(4'000);
+}
+
+TEST_F(StoreDeletes, WithoutTheTechniqueItWaits) {
+  options_.techniques.delete_aware = false;
+  ASSERT_TRUE(harness_.Open(options_).ok());
+  Fill(4'000);
+  for (uint64_t n = 1'000; n < 3'000; n++) {
+    Delete(n);
+  }
+  Settle();
+  EXPECT_EQ(Statistic("merges_for_deletes", "jobs"), 0U);
+  EXPECT_EQ(Statistic("merges_for_deletes", "tombstones_removed_early"), 0U);
+  ExpectAll(4'000);
+}
+
+TEST_F(StoreDeletes, WhatIsWrittenAndDeletedAtOnceLeavesNothing) {
+  ASSERT_TRUE(harness_.Open(options_).ok());
+  Fill(4'000);
+  for (int round = 0; round < 20; round++) {
+    for (uint64_t n = 0; n < 200; n++) {
+      ASSERT_TRUE(harness_.Put(KeyNumbered(n * 20) + "temporary", std::string(100, 't')).ok());
+    }
+    for (uint64_t n = 0; n < 200; n++) {
+      ASSERT_TRUE(harness_.Delete(KeyNumbered(n * 20) + "temporary").ok());
+    }
+  }
+  Settle();
+  EXPECT_GT(Statistic("merges_for_deletes", "tombstones_removed_early"), 1'000U);
+  EXPECT_LT(watcher_.newest().totals().tombstones, 200U);
+  ExpectAll(4'000);
+}
+
+TEST_F(StoreDeletes, ASnapshotKeepsWhatItSeesAndWhenItIsGoneTheRestGoes) {
+  ASSERT_TRUE(harness_.Open(options_).ok());
+  Fill(3'000);
+  std::shared_ptr<const Snapshot> snapshot = harness_.store().GetSnapshot();
+  const State then = state_;
+  for (uint64_t n = 500; n < 2'500; n++) {
+    Delete(n);
+  }
+  Settle();
+  EXPECT_EQ(harness_.Scan({}, {}, snapshot.get()), then);
+  ExpectAll(3'000);
+  const uint64_t held = watcher_.newest().totals().valid_bytes;
+  snapshot.reset();
+  Put(1);
+  Settle();
+  EXPECT_LT(watcher_.newest().totals().valid_bytes, held * 7 / 10);
+  ExpectAll(3'000);
+}
+
+TEST_F(StoreDeletes, NothingComesBackWhateverOtherTechniquesAreOn) {
+  for (int round = 0; round < 12; round++) {
+    options_.techniques.block_merge = random_.OneIn(2);
+    options_.techniques.append_merge = random_.OneIn(2);
+    options_.techniques.sst_log = random_.OneIn(2);
+    options_.techniques.delete_aware = !random_.OneIn(4);
+    options_.techniques.monkey = random_.OneIn(2);
+    watcher_.Forget();
+    ASSERT_TRUE(harness_.Open(options_).ok());
+    WriteAtRandom(3'000, 3'000);
+    std::shared_ptr<const Snapshot> snapshot = harness_.store().GetSnapshot();
+    const State then = state_;
+    WriteAtRandom(3'000, 3'000);
+    Settle();
+    ExpectAll(3'000);
+    EXPECT_EQ(harness_.Scan({}, {}, snapshot.get()), then);
+    snapshot.reset();
+    ASSERT_TRUE(harness_.Close().ok());
+  }
+}
+
+}  // namespace
+}  // namespace varve::testing
