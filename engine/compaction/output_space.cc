@@ -1,5 +1,6 @@
 #include "engine/compaction/output_space.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "engine/base/units.h"
@@ -23,8 +24,8 @@ uint64_t OutputSpaceMax(const OutputSpaceInput& input) {
   // An index entry a block, with two keys that share what they can: a sixteenth where keys are half of a
   // small record.
   const uint64_t index = records / 16 + 2 * input.meta_bytes;
-  const double filter_bits =
-      static_cast<double>(input.entries) * (input.options.bits_per_key + kMoreBitsPerKeyMax);
+  const double bits_per_key = std::max(input.options.bits_per_key, input.options.bits_per_key_max);
+  const double filter_bits = static_cast<double>(input.entries) * (bits_per_key + kMoreBitsPerKeyMax);
   const auto filter = static_cast<uint64_t>(filter_bits * (1 + input.options.filter_reserve) / 8);
   const uint64_t bytes = records + index + filter;
   const uint64_t cuts =

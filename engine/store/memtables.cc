@@ -74,6 +74,7 @@ Memtables::Appended Memtables::Append(WalWriter& wal, const WriteBatch& batch) {
     into = state_->active.get();
     into->table_bytes += TableBytesOf(batch);
     into->has_deletes = into->has_deletes || batch.frees_space();
+    into->deletes += batch.deletes();
     first = logged.first_sequence;
     write_due = logged.write_due;
     appended.last_sequence = SequenceNumber(first.value + batch.count() - 1);
@@ -172,6 +173,7 @@ Memtables::Fill Memtables::fill() const {
   fill.active =
       static_cast<double>(active.memtable.memory_bytes()) / static_cast<double>(shape_.memtable_bytes);
   fill.any_deletes = active.has_deletes;
+  fill.active_deletes = active.deletes;
   fill.memory_bytes = active.memtable.memory_bytes();
   for (const std::shared_ptr<HeldMemtable>& held : state_->immutables) {
     fill.any_deletes = fill.any_deletes || held->has_deletes;

@@ -69,6 +69,7 @@ class Memtables {
     double active = 0;  // 0..1
     bool active_empty = true;
     bool any_deletes = false;  // in any memtable
+    uint64_t active_deletes = 0;
     size_t memory_bytes = 0;
   };
   Fill fill() const;

@@ -32,6 +32,7 @@ struct HeldMemtable {
   uint64_t promised_bytes = 0;
   std::vector<SpaceReservation> promises;
   bool has_deletes = false;
+  uint64_t deletes = 0;
 };
 
 struct ReadState {

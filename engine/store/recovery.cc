@@ -72,6 +72,11 @@ Task<Status> StoreImpl::OpenParts() {
     MakeHotMap();
   }
   const std::shared_ptr<const Version> version = versions_->current();
+  if (shape_.techniques.monkey) {
+    filter_budget_ = std::make_unique<FilterBudget>(kBitsPerKey, shape_.memtable_bytes);
+    filter_budget_->Update(*version);
+    shape_.filter_budget = filter_budget_.get();
+  }
 
   Result<Recovered> recovered = co_await ReplayLog(*version);
   if (!recovered.ok()) {
@@ -149,6 +154,7 @@ Status StoreImpl::ReplayGroup(const WalGroup& group, SequenceNumber tables_seque
       into.memtable.Add(sequence, record.kind, record.key, record.value);
     }
     into.has_deletes = into.has_deletes || record.kind == RecordKind::kTombstone;
+    into.deletes += record.kind == RecordKind::kTombstone ? 1 : 0;
   }
   if (!reader.status().ok()) {
     return reader.status();

@@ -11,13 +11,8 @@ namespace varve {
 
 namespace {
 
-// A merge waits for the device at its beginning and its end, whatever it has in flight between: there the
-// second has its turn. More would only take memory.
-constexpr size_t kCompactionsPerExecutor = 2;
 // While less than this share of the device is left to users, space is reclaimed at once.
 constexpr uint64_t kShortShare = 8;
-// A merge for deletes takes space of its own until it has ended: at most so large a part of what users have.
-constexpr uint64_t kSpaceForDeletes = 2;
 
 }  // namespace
 
@@ -89,6 +84,10 @@ Task<void> Scheduler::CommitLoop() {
     }
     // Before the sync: what is appended later sets it again.
     unsynced_.Reset();
+    if (environment_.shape.tree.deletes.enabled()) {
+      // What was deleted since may be worth a flush.
+      Wake();
+    }
     if (environment_.health.read_only()) {
       continue;
     }
@@ -115,9 +114,13 @@ void Scheduler::StartDueLocked() {
     return;
   }
   SwitchForLogLocked();
+  if (environment_.shape.tree.deletes.enabled()) {
+    SwitchForDeletesLocked();
+  }
   StartFlushLocked();
   StartCompactionsLocked();
   StartForReadersLocked();
+  StartPurgesLocked();
   const SpaceNumbers space = environment_.allocator.numbers();
   const bool is_short = space.user_available_bytes < space.total_bytes / kShortShare;
   if (space.released_bytes != 0 &&
@@ -183,16 +186,6 @@ void Scheduler::StartCompactionsLocked() {
     }
     StartCompactionLocked(std::move(*plan));
   }
-}
-
-DeleteLimits Scheduler::LimitsOfDeletesLocked() const {
-  DeleteLimits limits;
-  limits.oldest_snapshot =
-      environment_.snapshots.SequencesToKeep(environment_.memtables.visible_number()).front();
-  // As for readers: nothing waits for it, and while readers hold what it replaces it gives no space back.
-  limits.bytes_max =
-      space_wanted_ ? 0 : environment_.allocator.numbers().user_available_bytes / kSpaceForDeletes;
-  return limits;
 }
 
 // After what is due: it makes reads cheaper, and nothing waits for it.

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "engine/base/clock.h"
+#include "engine/base/key_range.h"
 #include "engine/base/logger.h"
 #include "engine/base/result.h"
 #include "engine/compaction/job_environment.h"
@@ -90,6 +91,8 @@ class Scheduler {
     readers_have_paid_.store(true);
     wake_.Set();
   }
+  // A reader has stepped over so many tombstones in the range. Any thread.
+  void OnTombstonesPassed(const KeyRangeView& range, uint64_t tombstones);
   // A flush found too little space, and nothing more can be done for space.
   bool flush_is_stuck() const {
     const std::lock_guard lock(mutex_);
@@ -108,6 +111,10 @@ class Scheduler {
   size_t running_jobs() const;
 
  private:
+  // A merge waits for the device at its beginning and its end, whatever it has in flight between: there the
+  // second has its turn. More would only take memory.
+  static constexpr size_t kCompactionsPerExecutor = 2;
+
   Task<void> Loop();
   Task<void> CommitLoop();
   Task<void> InterruptCommit();
@@ -118,8 +125,11 @@ class Scheduler {
   void StartFlushLocked();
   void StartCompactionsLocked();
   void StartCompactionLocked(CompactionPlan plan);
-  DeleteLimits LimitsOfDeletesLocked() const;
   void StartForReadersLocked();
+  // scheduler_deletes.cc
+  DeleteLimits LimitsOfDeletesLocked() const;
+  void SwitchForDeletesLocked();
+  void StartPurgesLocked();
   void WorkForSpaceLocked();
   void StartReclaimLocked();
   bool IdleLocked() const;
@@ -182,6 +192,14 @@ class Scheduler {
   // They have kept what they hold for as long as anybody waits for it. Until space is reclaimed.
   bool readers_in_vain_ = false;
   size_t next_executor_ = 0;
+  // Where readers step over tombstones, and what they have paid there.
+  struct PaidRange {
+    KeyRange range;
+    uint64_t paid_bytes = 0;
+    // What of the tombstones was in a memtable is on its way to level 0.
+    bool flushed = false;
+  };
+  std::vector<PaidRange> purges_;
   std::vector<AsyncEvent*> settling_;
 
   // What the log has let go of and the manifest still names. The flush job's own: there is one at a time.

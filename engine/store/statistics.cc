@@ -157,13 +157,17 @@ void WriteLevels(JsonWriter& json, const Version& version, const TreeConfig& con
     json.Number("tombstones", totals.tombstones);
     json.Real("score", LevelScore(version, config, level));
     json.Real("delete_score", DeleteScore(version, config.deletes, config.level_ratio, level));
-    json.Real("slack", SlackOf(version, config.deletes, config.level_ratio, level));
+    json.Real("slack", SlackOf(version, config, level));
     json.Number("log_tables", level == 0 ? 0 : version.level(level).log.size());
     json.Number("log_bytes", level == 0 ? 0 : version.level(level).log_totals.valid_bytes);
     json.Number("log_capacity_bytes", LogCapacityBytes(version, LogConfigOf(config), level));
     json.Number("log_depth", level == 0 ? 0 : version.level(level).log_index.depth());
     json.Number("read_bytes", statistics.by_level[level].read_bytes);
     json.Number("written_bytes", statistics.by_level[level].written_bytes);
+    json.Real("filter_bits_per_key", totals.filter_capacity == 0
+                                         ? 0
+                                         : totals.filter_bits / static_cast<double>(totals.filter_capacity));
+    json.Number("filter_bytes", static_cast<uint64_t>(totals.filter_bits / 8));
     json.Real("filter_expected_rate", ExpectedFilterRate(version, level));
     json.Number("filters_asked", statistics.hot.Sum(&HotCounters::Line::filters_asked, level));
     json.Number("filters_misled", statistics.hot.Sum(&HotCounters::Line::filters_misled, level));

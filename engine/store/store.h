@@ -48,6 +48,8 @@ class WriteBatch {
   // The size of all keys and values as encoded: what it costs in the log. Limited by kBatchBytesMax.
   size_t bytes() const { return records_.size(); }
   bool empty() const { return count_ == 0; }
+  // Of the records.
+  uint32_t deletes() const { return deletes_; }
   // True when every record is a delete, or the caller says that the batch frees more than it writes: such
   // batches are taken while the users' share of the device is full.
   void MarkFreesSpace() { marked_frees_space_ = true; }
@@ -62,6 +64,7 @@ class WriteBatch {
  private:
   std::string records_;
   uint32_t count_ = 0;
+  uint32_t deletes_ = 0;
   bool only_deletes_ = true;
   bool marked_frees_space_ = false;
   bool within_limits_ = true;

@@ -127,7 +127,9 @@ std::unique_ptr<StoreIterator> StoreImpl::NewIterator(std::string_view lower, st
   const SequenceNumber at =
       options.snapshot != nullptr ? options.snapshot->sequence() : memtables_->visible();
   std::unique_ptr<InternalIterator> inner = NewStateIterator(*tables_, *state, lower, upper, options);
-  return std::make_unique<UserIterator>(std::move(state), std::move(inner), at, lower, upper);
+  TombstoneObserver* const observer =
+      scheduler_ != nullptr && shape_.tree.deletes.enabled() && options.fill_cache ? this : nullptr;
+  return std::make_unique<UserIterator>(std::move(state), std::move(inner), at, lower, upper, observer);
 }
 
 std::shared_ptr<const Snapshot> StoreImpl::GetSnapshot() {
@@ -149,6 +151,9 @@ void StoreImpl::OnInstalled(const std::shared_ptr<const Version>& version, const
   if (memtables_ != nullptr) {
     memtables_->OnInstalled(version);
   }
+  if (filter_budget_ != nullptr) {
+    filter_budget_->Update(*version);
+  }
   if (scheduler_ != nullptr && !edit.added_wal_segments.empty()) {
     // The log may have become too long.
     scheduler_->Wake();
@@ -162,6 +167,10 @@ void StoreImpl::OnReadersHavePaid() {
   if (scheduler_ != nullptr) {
     scheduler_->OnReadersHavePaid();
   }
+}
+
+void StoreImpl::OnTombstonesPassed(const KeyRangeView& range, uint64_t tombstones) {
+  scheduler_->OnTombstonesPassed(range, tombstones);
 }
 
 void StoreImpl::OnTableReleased(const TableView& view, std::vector<Extent> unreferenced, bool is_last) {

@@ -13,6 +13,7 @@
 #include "engine/device/block_device.h"
 #include "engine/space/extent_allocator.h"
 #include "engine/space/superblock_store.h"
+#include "engine/store/filter_budget.h"
 #include "engine/store/health.h"
 #include "engine/store/hot_keys.h"
 #include "engine/store/log_segments.h"
@@ -23,6 +24,7 @@
 #include "engine/store/snapshots.h"
 #include "engine/store/statistics.h"
 #include "engine/store/store.h"
+#include "engine/store/store_iterator.h"
 #include "engine/store/store_shape.h"
 #include "engine/table/table_environment.h"
 #include "engine/version/version_set.h"
@@ -31,7 +33,10 @@
 
 namespace varve {
 
-class StoreImpl final : public Store, private InstallObserver, private TableObserver {
+class StoreImpl final : public Store,
+                        private InstallObserver,
+                        private TableObserver,
+                        private TombstoneObserver {
  public:
   StoreImpl(StoreEnvironment environment, StoreOptions options);
   ~StoreImpl() override;
@@ -98,6 +103,7 @@ class StoreImpl final : public Store, private InstallObserver, private TableObse
 
   void OnInstalled(const std::shared_ptr<const Version>& version, const VersionEdit& edit) override;
   void OnReadersHavePaid() override;
+  void OnTombstonesPassed(const KeyRangeView& range, uint64_t tombstones) override;
   void OnTableReleased(const TableView& view, std::vector<Extent> unreferenced, bool is_last) override;
 
   StoreEnvironment environment_;
@@ -116,6 +122,8 @@ class StoreImpl final : public Store, private InstallObserver, private TableObse
   // Only with the SST-Log, and where the store takes writes.
   std::unique_ptr<HotMap> hot_map_;
   std::unique_ptr<HotKeys> hot_keys_;
+  // Only with Monkey.
+  std::unique_ptr<FilterBudget> filter_budget_;
   std::unique_ptr<Memtables> memtables_;
   // The rest only where the store takes writes.
   std::unique_ptr<LogSegments> log_segments_;

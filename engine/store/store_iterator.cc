@@ -8,6 +8,8 @@ namespace {
 
 // After this many versions of one key a search is cheaper than more steps.
 constexpr size_t kStepsBeforeSeek = 8;
+// Fewer take a move less time than one read of the device.
+constexpr uint64_t kTombstonesWorthTelling = 256;
 
 }  // namespace
 
@@ -33,6 +35,7 @@ bool UserIterator::InnerIsSound() {
 Step UserIterator::Seek(std::string_view key) {
   backward_ = false;
   skip_ = false;
+  tombstones_ = 0;
   valid_ = false;
   status_ = OkStatus();
   const std::string_view from = std::max(key, std::string_view(lower_));
@@ -109,7 +112,7 @@ Step UserIterator::FindForward() {
   while (InnerIsSound()) {
     const std::string_view user_key = UserKeyOf(inner_->key());
     if (!upper_.empty() && user_key >= upper_) {
-      return Step::kDone;
+      return EndForward();
     }
     const int order = user_key.compare(skip_ ? key_ : lower_);
     if (order < 0) {
@@ -125,10 +128,13 @@ Step UserIterator::FindForward() {
       skip_ = true;
       skipped_ = 0;
       key_.assign(user_key);
+      if (observer_ != nullptr && tombstones_++ == 0) {
+        first_tombstone_.assign(user_key);
+      }
     }
     if (!pass) {
       valid_ = true;
-      return Step::kDone;
+      return EndForward();
     }
     const bool seek = skip_ && skipped_ == kStepsBeforeSeek;
     skipped_ += seek ? 1 : 0;
@@ -137,6 +143,15 @@ Step UserIterator::FindForward() {
       return Wait();
     }
   }
+  return EndForward();
+}
+
+Step UserIterator::EndForward() {
+  if (tombstones_ >= kTombstonesWorthTelling) {
+    // key_ is that of the last one, or of a version that came after.
+    observer_->OnTombstonesPassed({first_tombstone_, key_}, tombstones_);
+  }
+  tombstones_ = 0;
   return Step::kDone;
 }
 

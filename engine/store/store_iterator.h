@@ -7,10 +7,19 @@
 #include <string_view>
 
 #include "engine/base/internal_key.h"
+#include "engine/base/key_range.h"
 #include "engine/store/store.h"
 #include "engine/table/internal_iterator.h"
 
 namespace varve {
+
+// Hears of walks that step over many tombstones at once. Any thread; must not block.
+class TombstoneObserver {
+ public:
+  virtual ~TombstoneObserver() = default;
+  // One move of an iterator has passed so many tombstones, from the first of these user keys to the last.
+  virtual void OnTombstonesPassed(const KeyRangeView& range, uint64_t tombstones) = 0;
+};
 
 // Used by one coroutine at a time. How it stands between two moves:
 // forward, `inner_` is on the entry that is shown; backward, `inner_` is on the last entry before the
@@ -18,14 +27,17 @@ namespace varve {
 // version is known only after all older ones have been passed.
 class UserIterator final : public StoreIterator {
  public:
-  // `pinned` is whatever keeps what `inner` walks over in place; it is let go last.
+  // `pinned` is whatever keeps what `inner` walks over in place; it is let go last. `observer` may be
+  // nullptr.
   UserIterator(std::shared_ptr<const void> pinned, std::unique_ptr<InternalIterator> inner,
-               SequenceNumber snapshot, std::string_view lower, std::string_view upper)
+               SequenceNumber snapshot, std::string_view lower, std::string_view upper,
+               TombstoneObserver* observer = nullptr)
       : pinned_(std::move(pinned)),
         inner_(std::move(inner)),
         snapshot_(snapshot),
         lower_(lower),
-        upper_(upper) {}
+        upper_(upper),
+        observer_(observer) {}
 
   Step Seek(std::string_view key) override;
   Step SeekForPrev(std::string_view key) override;
@@ -52,12 +64,15 @@ class UserIterator final : public StoreIterator {
   Step FailOutOfOrder();
   // False, and the walk is over, when inner_ failed or met bytes that are no internal key.
   bool InnerIsSound();
+  // At the end of a move forward.
+  Step EndForward();
 
   std::shared_ptr<const void> pinned_;
   std::unique_ptr<InternalIterator> inner_;
   const SequenceNumber snapshot_;
   const std::string lower_;
   const std::string upper_;
+  TombstoneObserver* const observer_;
 
   bool valid_ = false;
   bool waiting_ = false;
@@ -67,6 +82,9 @@ class UserIterator final : public StoreIterator {
   // Forward: versions of key_ are to be passed over (its newest visible one was shown, or is a tombstone).
   bool skip_ = false;
   size_t skipped_ = 0;
+  // Tombstones that this move has passed; the first one's key. Only where somebody listens.
+  uint64_t tombstones_ = 0;
+  std::string first_tombstone_;
   // Backward: keys at or after bound_ are to be passed over; key_ is the candidate while has_candidate_.
   bool has_bound_ = false;
   std::string bound_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/space/extent_allocator.h"
+#include "engine/table/filter_allocation.h"
 #include "engine/wal/wal_segment.h"
 #include "engine/wal/wal_writer.h"
 
@@ -38,7 +39,6 @@ constexpr uint64_t kReclaimBatch = 128 * kMiB;
 constexpr uint64_t kReclaimBatchesPerDevice = 64;
 // What a roll of the manifest takes beside the old one.
 constexpr uint64_t kManifestRollBytes = 1 * kMiB;
-constexpr double kBitsPerKey = 10;
 // A filter with a reserve takes at most this share of the data that it is for.
 constexpr double kFilterShareMax = 0.004;
 // Of a table's live bytes, what may be dead or shadowed in it before it is written anew: the more of the
@@ -51,7 +51,7 @@ constexpr double kWastedShareMax = 1.0;
 // Of level 1's entries, what may be tombstones; docs/design/deletes.md has the measurements behind these.
 constexpr double kDeleteShareMax = 0.25;
 constexpr double kReclaimMin = 0.5;
-constexpr double kSlackWithoutDeletes = 1.5;
+constexpr double kSlackMax = 2;
 
 // Rough: by how much sectors are shorter than the blocks that become dead.
 constexpr double kHolesLostSectors512 = 0.3;
@@ -64,7 +64,7 @@ uint64_t LargestMergeBytes(const StoreShape& shape) {
       (kGrandparentTablesMax + 2) *
       static_cast<uint64_t>(static_cast<double>(shape.tree.table_bytes) * shape.growth_max);
   const auto level1_bytes =
-      static_cast<uint64_t>(static_cast<double>(shape.tree.level1_bytes) * shape.tree.deletes.slack);
+      static_cast<uint64_t>(static_cast<double>(shape.tree.level1_bytes) * shape.tree.deletes.slack_max);
   const uint64_t of_level0 = shape.memtable_bytes + kBatchBytesMax + level1_bytes;
   return std::max(of_tables, of_level0) * kOverheadPercent / 100;
 }
@@ -75,11 +75,16 @@ SegmentOptions StoreShape::OptionsOf(uint32_t level) const {
   SegmentOptions options;
   options.block_bytes = block_bytes;
   options.bits_per_key = kBitsPerKey;
+  if (filter_budget != nullptr) {
+    options.bits_per_key = filter_budget->BitsPerKeyOf(level);
+    options.bits_per_key_max = kBitsPerKeyMax;
+  }
   options.hotness = hotness;
   if (MergesBlocksOf(level)) {
     // For as many keys as the table may grow by, where that costs little memory.
     options.filter_reserve = growth_max - 1;
-    options.filter_share_max = kFilterShareMax;
+    // The reserve does not grow with fewer bits: those are for other levels.
+    options.filter_share_max = kFilterShareMax * options.bits_per_key / kBitsPerKey;
   }
   return options;
 }
@@ -137,7 +142,7 @@ StoreShape ShapeOf(const Layout& layout, const StoreOptions& options, uint32_t b
   if (shape.techniques.delete_aware) {
     shape.tree.deletes.share_max = kDeleteShareMax;
     shape.tree.deletes.reclaim_min = kReclaimMin;
-    shape.tree.deletes.slack = kSlackWithoutDeletes;
+    shape.tree.deletes.slack_max = kSlackMax;
   }
   // Deletes get as much again as the merges that they wait for. The log has taken its segments before users
   // write (log_segments.h).

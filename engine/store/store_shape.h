@@ -6,10 +6,14 @@
 
 #include "engine/compaction/job_environment.h"
 #include "engine/space/layout.h"
+#include "engine/store/filter_budget.h"
 #include "engine/store/store.h"
 #include "engine/tree/tree_picker.h"
 
 namespace varve {
+
+// Of every filter; with a FilterBudget, of all on average.
+inline constexpr double kBitsPerKey = 10;
 
 // The one that is written, and the one that is ready for when it is full.
 inline constexpr size_t kLogSegmentsAtRest = 2;
@@ -38,6 +42,8 @@ struct StoreShape final : public TableShape {
   double growth_max = 1;
   // What writers of tables ask how hot their keys are. It outlives them; nullptr: nobody knows.
   const KeyHotness* hotness = nullptr;
+  // Shares the filters' memory out among the levels. It outlives them; nullptr: all levels get the same.
+  const FilterBudget* filter_budget = nullptr;
 
   SegmentOptions OptionsOf(uint32_t level) const override;
   MergeLimits LimitsOf(uint32_t level, double share_of_store) const override;

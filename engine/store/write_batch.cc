@@ -16,11 +16,13 @@ void WriteBatch::Delete(std::string_view key) {
   AppendDeleteRecord(records_, key);
   within_limits_ = within_limits_ && key.size() <= kKeyBytesMax;
   count_++;
+  deletes_++;
 }
 
 void WriteBatch::Clear() {
   records_.clear();
   count_ = 0;
+  deletes_ = 0;
   only_deletes_ = true;
   marked_frees_space_ = false;
   within_limits_ = true;

@@ -25,6 +25,8 @@ struct SegmentOptions {
   uint32_t block_bytes = 4 * kKiB;
   // 0: no filter.
   double bits_per_key = 10;
+  // Where it changes as the store does: what it may be by the time at which the table is built.
+  double bits_per_key_max = 0;
   // The filter's room for keys that later merges insert, as a share of the entries.
   double filter_reserve = 0;
   // A reserve makes the filter at most this share of the data. 0: any.

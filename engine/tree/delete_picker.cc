@@ -110,13 +110,15 @@ double DeleteScore(const Version& version, const DeleteConfig& config, uint32_t 
   return std::max(by_level, totals.densest_tombstones / kDenseShare);
 }
 
-double SlackOf(const Version& version, const DeleteConfig& config, uint32_t level_ratio, uint32_t level) {
+double DeletePressure(const Version& version, const DeleteConfig& config, uint32_t level) {
   const TableTotals totals = version.totals(level);
-  if (!config.enabled() || config.slack <= 1) {
-    return 1;
+  if (totals.tombstones == 0 || level + 1 >= kLevels) {
+    return 0;
   }
-  const double used = ShareOf(totals.tombstones, totals.entries) / MaxDeleteShare(config, level_ratio, level);
-  return 1 + (config.slack - 1) * std::clamp(1 - used, 0.0, 1.0);
+  const TableTotals below = version.totals(level + 1);
+  const uint64_t hidden =
+      Scaled(ShareOf(below.valid_bytes, below.entries), std::min(totals.tombstones, below.entries));
+  return ShareOf(hidden, totals.valid_bytes + below.valid_bytes) / config.reclaim_min;
 }
 
 TablesToPurge DensestTables(const Version& version, const DeleteConfig& config, uint32_t level_ratio,

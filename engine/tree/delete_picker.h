@@ -24,9 +24,9 @@ struct DeleteConfig {
   double share_max = 0;
   // Bytes that a merge for deletes gives back, for each that it writes, at least.
   double reclaim_min = 0.5;
-  // How far a level without tombstones may exceed its capacity: what is merged later is merged with more
-  // that overlaps it. With tombstones up to the share it has none. At least 1.
-  double slack = 1;
+  // How far a level may exceed its capacity at most, where deletes do not press and levels come nearer to
+  // costing each other the same (SlackOf in tree_picker.h). At least 1.
+  double slack_max = 1;
 
   bool enabled() const { return share_max > 0; }
 };
@@ -52,8 +52,8 @@ double MaxDeleteShare(const DeleteConfig& config, uint32_t level_ratio, uint32_t
 // At least 1 when merges for deletes are due at the level: those that DeletePays finds. Level 0 is due once
 // its tombstones hide enough, at whatever level, for what a merge of levels 0 and 1 writes.
 double DeleteScore(const Version& version, const DeleteConfig& config, uint32_t level_ratio, uint32_t level);
-// By how much the level may exceed its capacity.
-double SlackOf(const Version& version, const DeleteConfig& config, uint32_t level_ratio, uint32_t level);
+// At least 1 where a merge of the whole level into the next would pay by DeletePays.
+double DeletePressure(const Version& version, const DeleteConfig& config, uint32_t level);
 
 // The level's tables that are worth a try, the densest first: those whose tombstones are more than the level
 // may have, or half of their entries, that no job holds. `log`: those of its Log.

@@ -118,7 +118,7 @@ double Level0Score(const Version& version, const TreeConfig& config) {
 }
 
 uint64_t SlackedCapacityBytes(const Version& version, const TreeConfig& config, uint32_t level) {
-  const double slack = config.slack * SlackOf(version, config.deletes, config.level_ratio, level);
+  const double slack = config.slack * SlackOf(version, config, level);
   const double capacity = static_cast<double>(LevelCapacityBytes(config, level)) * slack;
   return capacity < 0x1p63 ? std::max<uint64_t>(static_cast<uint64_t>(capacity), 1) : uint64_t{1} << 63;
 }
@@ -261,6 +261,27 @@ uint64_t LevelCapacityBytes(const TreeConfig& config, uint32_t level) {
   const double capacity =
       static_cast<double>(config.level1_bytes) * std::pow(config.level_ratio, static_cast<double>(level) - 1);
   return capacity < 0x1p63 ? static_cast<uint64_t>(capacity) : uint64_t{1} << 63;
+}
+
+double SlackOf(const Version& version, const TreeConfig& config, uint32_t level) {
+  if (!config.deletes.enabled() || config.deletes.slack_max <= 1 || level == 0 || level + 1 >= kLevels) {
+    return 1;
+  }
+  // What a merge of level 0 brings: as many memtables, and one counts as full from the half on.
+  double arriving =
+      config.level0_full_table_bytes == 0
+          ? static_cast<double>(config.level1_bytes)
+          : 2.0 * config.level0_tables_trigger * static_cast<double>(config.level0_full_table_bytes);
+  double slack = 1;
+  for (uint32_t i = 1; i <= level; ++i) {
+    const auto capacity = static_cast<double>(LevelCapacityBytes(config, i));
+    const auto below = static_cast<double>(version.totals(i + 1).valid_bytes);
+    const double best = std::clamp(std::sqrt(arriving * below) / capacity, 1.0, config.deletes.slack_max);
+    const double pressure = std::min(DeletePressure(version, config.deletes, i), 1.0);
+    slack = 1 + (best - 1) * (1 - pressure);
+    arriving = capacity * slack;
+  }
+  return slack;
 }
 
 double LevelScore(const Version& version, const TreeConfig& config, uint32_t level) {

@@ -57,6 +57,10 @@ LiveTable::LiveTable(TableView view, std::shared_ptr<LiveTables> registry, std::
       hotness_(view_.hotness()),
       registry_(std::move(registry)),
       paid_bytes_(std::move(paid)) {
+  for (const SegmentDescriptor& segment : view_.segments) {
+    filter_capacity_ += segment.filter.capacity;
+    filter_bits_ += static_cast<double>(segment.filter.capacity) * segment.filter.bits_per_key;
+  }
 }
 
 LiveTable::~LiveTable() {

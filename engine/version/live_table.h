@@ -64,6 +64,9 @@ class LiveTable {
     return entries_ == 0 ? 0 : static_cast<double>(tombstones_) / static_cast<double>(entries_);
   }
   uint64_t hotness() const { return hotness_; }
+  // Keys that the filters of its segments have room for, and the bits that these take.
+  uint64_t filter_capacity() const { return filter_capacity_; }
+  double filter_bits() const { return filter_bits_; }
   // What lookups have learnt of the view's filters.
   FilterDirectories& filters() const { return filters_; }
 
@@ -93,6 +96,8 @@ class LiveTable {
   uint64_t entries_ = 0;
   uint64_t tombstones_ = 0;
   uint64_t hotness_ = 0;
+  uint64_t filter_capacity_ = 0;
+  double filter_bits_ = 0;
   std::shared_ptr<LiveTables> registry_;
   // What readers have paid so far for want of a merge. Its price is valid_bytes_, to be written as one
   // segment.

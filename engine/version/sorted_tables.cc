@@ -14,6 +14,8 @@ void TableTotals::Add(const LiveTable& table) {
   entries += table.entries();
   tombstones += table.tombstones();
   densest_tombstones = std::max(densest_tombstones, table.tombstone_share());
+  filter_capacity += table.filter_capacity();
+  filter_bits += table.filter_bits();
 }
 
 void TableTotals::Add(const TableTotals& other) {
@@ -23,6 +25,8 @@ void TableTotals::Add(const TableTotals& other) {
   entries += other.entries;
   tombstones += other.tombstones;
   densest_tombstones = std::max(densest_tombstones, other.densest_tombstones);
+  filter_capacity += other.filter_capacity;
+  filter_bits += other.filter_bits;
 }
 
 void SortedTables::Cursor::Next() {

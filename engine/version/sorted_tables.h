@@ -26,6 +26,9 @@ struct TableTotals {
   uint64_t tombstones = 0;
   // Of the table whose entries are tombstones to the largest share: that share.
   double densest_tombstones = 0;
+  // Keys that the filters of its segments have room for, and what the filters take.
+  uint64_t filter_capacity = 0;
+  double filter_bits = 0;
 
   void Add(const LiveTable& table);
   void Add(const TableTotals& other);

@@ -122,7 +122,9 @@ void AddWorkloadOptions(CLI::App& command, RunOptions& options) {
   command.add_option("--zipf-constant", options.zipf_constant, "Between 0 and 1: how skewed a Zipfian is")
       ->check(CLI::Range(0.001, 0.9999))
       ->capture_default_str();
-  command.add_option("--deletes", options.delete_percent, "Percent of the updates that delete instead")
+  command
+      .add_option("--deletes", options.delete_percent,
+                  "Percent of the updates that delete instead; of readwritedelete, of all operations")
       ->check(CLI::Range(0.0, 10.0));
   command.add_option("--scan-length", options.scan_length, "Entries that `scan` reads")
       ->check(CLI::Range(1U, 1'000'000U))

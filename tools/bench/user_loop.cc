@@ -99,16 +99,26 @@ OperationKind UserLoop::ChooseKind() {
     return OperationKind::kWrite;
   }
   const double draw = random_.NextDouble();
-  if (draw < workload_.read) {
+  const double read = ReadShare();
+  if (draw < read) {
     return OperationKind::kRead;
   }
-  if (draw < workload_.read + workload_.scan) {
+  if (draw < read + workload_.scan) {
     return OperationKind::kScan;
   }
-  if (draw < workload_.read + workload_.scan + workload_.read_modify_write) {
+  if (draw < read + workload_.scan + workload_.read_modify_write) {
     return OperationKind::kReadModifyWrite;
   }
   return OperationKind::kWrite;
+}
+
+double UserLoop::ReadShare() const {
+  return workload_.read * (workload_.deletes_of_all ? 1 - options_.delete_percent / 100 : 1);
+}
+
+double UserLoop::DeletesAmongWrites() const {
+  const double deletes = options_.delete_percent / 100;
+  return workload_.deletes_of_all ? deletes / (1 - ReadShare()) : deletes;
 }
 
 uint64_t UserLoop::ChooseRecord() {
@@ -122,7 +132,7 @@ void UserLoop::ChooseWrittenKey() {
       workload_.update == 0 || (workload_.insert != 0 && random_.NextDouble() * writes < workload_.insert);
   const uint64_t record = inserts ? phase_.records.fetch_add(1, std::memory_order_relaxed) : ChooseRecord();
   EncodeBenchKey(record, false, options_.key_bytes, key_);
-  deletes_ = options_.delete_percent != 0 && !inserts && random_.NextDouble() * 100 < options_.delete_percent;
+  deletes_ = options_.delete_percent != 0 && !inserts && random_.NextDouble() < DeletesAmongWrites();
 }
 
 std::optional<Status> UserLoop::TryRead() {

@@ -62,6 +62,8 @@ class UserLoop {
  private:
   bool Ended(uint64_t now) const;
   OperationKind ChooseKind();
+  double ReadShare() const;
+  double DeletesAmongWrites() const;
   uint64_t ChooseRecord();
   // Sets key_ to the record of an update or an insert.
   void ChooseWrittenKey();

@@ -65,6 +65,11 @@ std::vector<Workload> MakeWorkloads() {
        .description = "half gets, half puts of records drawn as --distribution asks",
        .read = 0.5,
        .update = 0.5},
+      {.name = "readwritedelete",
+       .description = "--deletes percent deletes, the rest half gets and half puts, as --distribution asks",
+       .read = 0.5,
+       .update = 0.5,
+       .deletes_of_all = true},
       {.name = "seekrandom", .description = "seek and read one entry", .scan = 1},
       {.name = "scan", .description = "seek and read --scan-length entries", .scan = 1, .scan_entries = 0},
   };

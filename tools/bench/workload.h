@@ -35,6 +35,8 @@ struct Workload {
   double insert = 0;  // put to the next new number
   double scan = 0;
   double read_modify_write = 0;
+  // --deletes is a share of all operations, and `read` and `update` share the rest; otherwise of the updates.
+  bool deletes_of_all = false;
 
   KeyOrder order = KeyOrder::kDrawn;
   // nullopt: as --distribution asks.

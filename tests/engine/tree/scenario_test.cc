@@ -118,7 +118,7 @@ class Stage {
       } else if (name == "reclaim") {
         config_.deletes.reclaim_min = value / 100;
       } else if (name == "late") {
-        config_.deletes.slack = value / 100;
+        config_.deletes.slack_max = value / 100;
       } else {
         ADD_FAILURE() << "unknown option " << name;
       }

@@ -1,0 +1,97 @@
+// What the scheduler does for deletes beside what the picker makes due: memtables that hide more than they
+// hold, and ranges in which readers step over tombstones.
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/store/scheduler.h"
+#include "engine/tree/range_purge.h"
+
+namespace varve {
+
+namespace {
+
+// A merge for deletes takes space of its own until it has ended: at most so large a part of what users have.
+constexpr uint64_t kSpaceForDeletes = 2;
+// What a reader pays for each tombstone that it steps over, in bytes that a merge reads and writes in that
+// time: about a microsecond.
+constexpr uint64_t kTombstoneBytes = 1 * kKiB;
+constexpr size_t kPurgesMax = 16;
+
+}  // namespace
+
+DeleteLimits Scheduler::LimitsOfDeletesLocked() const {
+  DeleteLimits limits;
+  limits.oldest_snapshot =
+      environment_.snapshots.SequencesToKeep(environment_.memtables.visible_number()).front();
+  // As for readers: nothing waits for it, and while readers hold what it replaces it gives no space back.
+  limits.bytes_max =
+      space_wanted_ ? 0 : environment_.allocator.numbers().user_available_bytes / kSpaceForDeletes;
+  return limits;
+}
+
+// Tombstones are small: a memtable of them alone may hide many times its size, which comes back only once
+// they have left it.
+void Scheduler::SwitchForDeletesLocked() {
+  const Memtables::Fill fill = environment_.memtables.fill();
+  if (fill.immutables != 0 || fill.active_deletes == 0) {
+    return;
+  }
+  const TableTotals totals = environment_.versions.current()->totals();
+  const double record_bytes =
+      static_cast<double>(totals.valid_bytes) / static_cast<double>(std::max<uint64_t>(totals.entries, 1));
+  const double hidden = record_bytes * static_cast<double>(fill.active_deletes);
+  if (hidden >= static_cast<double>(environment_.shape.memtable_bytes)) {
+    environment_.memtables.Switch();
+  }
+}
+
+void Scheduler::OnTombstonesPassed(const KeyRangeView& range, uint64_t tombstones) {
+  const std::lock_guard lock(mutex_);
+  const uint64_t paid = tombstones * kTombstoneBytes;
+  const auto met = std::find_if(purges_.begin(), purges_.end(), [&](const PaidRange& purge) {
+    return KeyRangeView(purge.range).Overlaps(range);
+  });
+  if (met != purges_.end()) {
+    ExtendToCover(met->range, range);
+    met->paid_bytes += paid;
+    met->flushed = false;
+  } else if (purges_.size() < kPurgesMax) {
+    purges_.push_back({range.Owned(), paid});
+  }
+  wake_.Set();
+}
+
+// After what is due, and as for readers: one step after the other, each for what readers have paid.
+void Scheduler::StartPurgesLocked() {
+  const size_t jobs_max = kCompactionsPerExecutor * environment_.executors.size();
+  for (size_t i = 0; i < purges_.size() && compactions_ < jobs_max && !compaction_lacks_space_;) {
+    PaidRange& purge = purges_[i];
+    if (!purge.flushed) {
+      const Memtables::Fill fill = environment_.memtables.fill();
+      if (fill.active_deletes != 0 && fill.immutables == 0) {
+        environment_.memtables.Switch();
+        StartFlushLocked();
+      }
+      purge.flushed = true;
+    }
+    if (flushing_) {
+      return;
+    }
+    picker_.deletes = LimitsOfDeletesLocked();
+    const std::shared_ptr<const Version> version = environment_.versions.current();
+    RangePurge next = PlanRangePurge(*version, environment_.shape.tree, picker_, purge.range);
+    const uint64_t price = next.plan ? next.plan->input_bytes() + next.plan->child_bytes() : 0;
+    if (next.plan && price <= purge.paid_bytes) {
+      purge.paid_bytes -= price;
+      StartCompactionLocked(std::move(*next.plan));
+    } else if (next.plan || next.waits) {
+      // Until more is paid, or a job has ended.
+      ++i;
+    } else {
+      purges_.erase(purges_.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+  }
+}
+
+}  // namespace varve
