@@ -19,7 +19,6 @@ FilterLoad LoadOf(const Version& version, uint32_t level) {
   FilterLoad load;
   if (runs > 0) {
     load.runs = runs;
-    load.keys = static_cast<double>(totals.entries) / runs;
     load.capacity = static_cast<double>(std::max(totals.filter_capacity, totals.entries)) / runs;
   }
   return load;
@@ -43,17 +42,16 @@ void FilterBudget::Update(const Version& version) {
   if (all.entries == 0) {
     return;
   }
-  // What an empty level is about to get: a memtable, or what the level above has too much of.
+  // What an empty level above others is about to get: a memtable, or what the level above it has too much of.
   if (loads[0].runs == 0) {
     const double record_bytes =
         std::max(static_cast<double>(all.valid_bytes) / static_cast<double>(all.entries), 1.0);
     loads[0].runs = 1;
-    loads[0].keys = loads[0].capacity = static_cast<double>(memtable_bytes_) / record_bytes;
+    loads[0].capacity = static_cast<double>(memtable_bytes_) / record_bytes;
   }
-  for (uint32_t level = 1; level <= std::min(version.last_level() + 1, kLevels - 1); ++level) {
+  for (uint32_t level = 1; level < version.last_level(); ++level) {
     if (loads[level].runs == 0) {
-      loads[level] = {1, loads[level - 1].keys * loads[level - 1].runs,
-                      loads[level - 1].keys * loads[level - 1].runs};
+      loads[level] = {1, loads[level - 1].capacity * loads[level - 1].runs};
     }
   }
   const std::vector<double> bits = AllocateFilterBits(loads, bits_per_key_);

@@ -2,26 +2,25 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 namespace varve {
 
 namespace {
 
-// As FilterGeometry chooses them: of the bits a key.
-constexpr double kProbesShare = 0.65;
+constexpr double kRateFallPerBit = std::numbers::ln2 * std::numbers::ln2;
 // The logarithm of the price that is searched for, and how often the interval is halved.
 constexpr double kLogPriceMin = -80;
 constexpr double kLogPriceMax = 20;
 constexpr int kHalvings = 60;
 
 double BitsAt(const FilterLoad& load, double log_price) {
-  const double fall = RateFallPerBit(load);
-  const double log_rate = log_price + std::log(load.capacity / fall);
-  return std::clamp(-log_rate / fall, kBitsPerKeyMin, kBitsPerKeyMax);
+  const double log_rate = log_price + std::log(load.capacity);
+  return std::clamp(-log_rate / kRateFallPerBit, kBitsPerKeyMin, kBitsPerKeyMax);
 }
 
 bool IsEmpty(const FilterLoad& load) {
-  return load.runs <= 0 || load.keys <= 0;
+  return load.runs <= 0 || load.capacity <= 0;
 }
 
 double MemoryAt(std::span<const FilterLoad> loads, double log_price) {
@@ -33,11 +32,6 @@ double MemoryAt(std::span<const FilterLoad> loads, double log_price) {
 }
 
 }  // namespace
-
-double RateFallPerBit(const FilterLoad& load) {
-  const double room = std::max(load.capacity / std::max(load.keys, 1.0), 1.0);
-  return -kProbesShare * std::log(1 - std::exp(-kProbesShare / room));
-}
 
 std::vector<double> AllocateFilterBits(std::span<const FilterLoad> loads, double bits_per_key) {
   std::vector<double> bits(loads.size(), bits_per_key);

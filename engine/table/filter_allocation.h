@@ -2,8 +2,8 @@
 // memory that all filters take together (Dayan, Athanassoulis, Idreos, "Monkey", section 4.1, with what the
 // levels really hold in place of their nominal sizes). A pure function.
 //
-// A get asks every run. A filter of a run of c keys costs c times its bits; it misleads with a rate that
-// falls as e^(-a·bits). The sum of all rates is least where each rate is in proportion to c / a.
+// A get asks every run. A filter with room for c keys costs c times its bits, and full it misleads with a
+// rate that falls as e^(-ln²2·bits). The sum of all rates is least where each rate is in proportion to c.
 #pragma once
 
 #include <array>
@@ -16,9 +16,8 @@ namespace varve {
 // What a get finds at one level: so many sorted runs, each with a filter over its keys.
 struct FilterLoad {
   double runs = 0;
-  // Of one run, on average: keys in it, and keys that its filter has room for (reserve included, at least as
-  // many).
-  double keys = 0;
+  // Keys that the filter of one run has room for, on average, reserve included. How many of them are in it
+  // yet does not count: the room is there to be used, and the fullest filters of a level mislead the most.
   double capacity = 0;
 };
 
@@ -29,9 +28,5 @@ inline constexpr double kBitsPerKeyMax = 20;
 // For each of `loads`, its bits a key: all filters together take what they would with `bits_per_key` for
 // each, or less. A load without keys gets `bits_per_key`.
 std::vector<double> AllocateFilterBits(std::span<const FilterLoad> loads, double bits_per_key);
-
-// By how much the logarithm of a filter's rate falls with each bit a key at full capacity: ln²2 when it is
-// full, more while it has room.
-double RateFallPerBit(const FilterLoad& load);
 
 }  // namespace varve
