@@ -17,7 +17,8 @@ Result<Techniques> ParseTechniques(std::string_view text) {
                      [name](const TechniqueName& technique) { return technique.name == name; });
     if (found == kTechniqueNames.end()) {
       return InvalidArgument(fmt::format(
-          "techniques={}: \"{}\" is none of block:append:sstlog:buffer:delete:monkey, nor none", text, name));
+          "techniques={}: \"{}\" is none of block:append:sstlog:buffer:delete:monkey:carry:warmup, nor none",
+          text, name));
     }
     chosen.*(found->flag) = true;
     from = to + 1;

@@ -15,13 +15,15 @@ struct TechniqueName {
   bool Techniques::*flag;
 };
 
-inline constexpr std::array<TechniqueName, 6> kTechniqueNames = {{
+inline constexpr std::array<TechniqueName, 8> kTechniqueNames = {{
     {"block", &Techniques::block_merge},
     {"append", &Techniques::append_merge},
     {"sstlog", &Techniques::sst_log},
     {"buffer", &Techniques::compaction_buffer},
     {"delete", &Techniques::delete_aware},
     {"monkey", &Techniques::monkey},
+    {"carry", &Techniques::carry},
+    {"warmup", &Techniques::warm_up},
 }};
 
 // "block:append", or "none". Names are separated by ':' or '+', since ',' separates options (a quoted comma

@@ -4,8 +4,10 @@
 //   first.
 //
 // For one key every sequence number in an earlier place exceeds every one in a later place, so the first
-// version found that the snapshot sees is the answer. The memtables come before (read_path.cc). Buffer_i has
-// its place before Tree_i; nothing puts tables into it yet, and it is never needed for a right answer.
+// version found that the snapshot sees is the answer. The memtables come before (read_path.cc). Buffer_i is
+// asked once the filters of Tree_i or Log_i say that the level may hold the key, before a data block of
+// either is looked into: a read of a level that does not hold the key costs the same with a buffer and
+// without (LSbM, algorithm 3). What it answers is what they would; it is never needed for a right answer.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +27,10 @@ class TableReadOrder {
   // Of the table that Next() gave last: its level, and whether it is of level 0 or of a Log.
   uint32_t level() const { return level_; }
   bool beside_tree() const { return level_ == 0 || log_.has_value(); }
+  // The tables of that level's buffer to ask for the key, newest first.
+  std::span<const LiveTable* const> Buffered(std::string_view user_key) const {
+    return level_ == 0 ? std::span<const LiveTable* const>() : version_->level(level_).buffer.At(user_key);
+  }
 
   // The next table to ask; nullptr when there is none. The key is the same at each call.
   const LiveTable* Next(std::string_view user_key) {

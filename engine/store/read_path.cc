@@ -48,19 +48,20 @@ Store::Lookup AnswerOf(const MemtableEntry& entry, ReadStates::Pin& state) {
 }
 
 // nullopt: the table does not hold the key, go on.
-std::optional<Store::Lookup> AnswerOf(Result<TableLookup>& found, uint32_t level, FilterTally& tally) {
+std::optional<Store::Lookup> AnswerOf(Result<TableLookup>& found, uint32_t level, ReadSource source,
+                                      FilterTally& tally) {
   if (!found.ok()) {
     return Store::Lookup(found.error());
   }
-  tally.Add(level, *found);
-  switch (found->kind) {
-    case TableLookup::Kind::kAbsent:
-      return std::nullopt;
-    case TableLookup::Kind::kTombstone:
-      return Store::Lookup(std::optional<PinnedValue>());
-    case TableLookup::Kind::kInBlock:  // only of searches that end before data blocks
-    case TableLookup::Kind::kValue:
-      break;
+  if (source != ReadSource::kBuffer) {
+    tally.Add(level, *found);
+  }
+  if (found->kind == TableLookup::Kind::kAbsent) {
+    return std::nullopt;
+  }
+  tally.AnsweredBy(level, source);
+  if (found->kind == TableLookup::Kind::kTombstone) {
+    return Store::Lookup(std::optional<PinnedValue>());
   }
   return Store::Lookup(std::optional<PinnedValue>(std::move(found->value)));
 }
@@ -78,24 +79,63 @@ std::optional<Store::Lookup> PointRead::TryMemory() {
   return SearchTables();
 }
 
+bool PointRead::NextWalk() {
+  if (in_buffer()) {
+    if (!buffered_.empty()) {
+      const LiveTable* const table = buffered_.front();
+      buffered_ = buffered_.subspan(1);
+      tally_.AddBuffered(order_.level());
+      walk_.emplace(*tables_, table->view(), table->filters());
+    } else {
+      walk_.emplace(std::move(*gated_));
+      gated_.reset();
+    }
+    return true;
+  }
+  const LiveTable* const table = order_.Next(query_.user_key);
+  if (table == nullptr) {
+    return false;
+  }
+  table->CountGet(order_.beside_tree());
+  walk_.emplace(*tables_, table->view(), table->filters());
+  if (order_.level() != buffer_asked_of_) {
+    buffered_ = order_.Buffered(query_.user_key);
+    if (!buffered_.empty()) {
+      walk_->StopBeforeData();
+    }
+  }
+  return true;
+}
+
 std::optional<Store::Lookup> PointRead::SearchTables() {
   std::optional<Store::Lookup> answer;
   while (!answer) {
-    if (!walk_) {
-      const LiveTable* const table = order_.Next(query_.user_key);
-      if (table == nullptr) {
-        answer.emplace(std::optional<PinnedValue>());
-        break;
-      }
-      table->CountGet(order_.beside_tree());
-      walk_.emplace(*tables_, table->view(), table->filters());
+    if (!walk_ && !NextWalk()) {
+      answer.emplace(std::optional<PinnedValue>());
+      break;
     }
     if (!walk_->Run(query_)) {
-      return std::nullopt;
+      if (!walk_->stopped_before_data()) {
+        return std::nullopt;
+      }
+      buffer_asked_of_ = order_.level();
+      gated_.emplace(std::move(*walk_));
+      walk_.reset();
+      continue;
     }
     Result<TableLookup> found = walk_->TakeResult();
     walk_.reset();
-    answer = AnswerOf(found, order_.level(), tally_);
+    if (in_buffer()) {
+      // A damaged view takes nothing away: the level has all that it holds.
+      if (!found.ok()) {
+        LeaveBuffer();
+      } else {
+        answer = AnswerOf(found, order_.level(), ReadSource::kBuffer, tally_);
+      }
+      continue;
+    }
+    const bool of_log = order_.level() != 0 && order_.beside_tree();
+    answer = AnswerOf(found, order_.level(), of_log ? ReadSource::kLog : ReadSource::kTree, tally_);
   }
   tally_.AddTo(*counters_);
   return answer;
@@ -105,11 +145,15 @@ Task<Store::Lookup> PointRead::Read(bool fill_cache) {
   Check(walk_.has_value(), "a get reads once, and only what memory did not have");
   while (true) {
     Result<BlockRef> block = co_await walk_->ReadWanted(fill_cache);
-    if (!block.ok()) {
+    if (block.ok()) {
+      walk_->Provide(std::move(block).value());
+    } else if (in_buffer()) {
+      walk_.reset();
+      LeaveBuffer();
+    } else {
       tally_.AddTo(*counters_);
       co_return block.error();
     }
-    walk_->Provide(std::move(block).value());
     if (std::optional<Store::Lookup> answer = SearchTables()) {
       co_return std::move(*answer);
     }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -23,13 +24,21 @@
 
 namespace varve {
 
-// What one lookup learned of the filters; it is counted when the lookup ends: one that is given up for
-// another does not count.
+// Where a version was found.
+enum class ReadSource : uint8_t { kTree, kLog, kBuffer };  // level 0: kTree
+
+// What one lookup learned of the filters, and where it was answered; it is counted when the lookup ends: one
+// that is given up for another does not count.
 class FilterTally {
  public:
   void Add(uint32_t level, const TableLookup& lookup) {
     asked_[level] += lookup.filters_asked;
     misled_[level] += lookup.filters_misled;
+  }
+  void AddBuffered(uint32_t level) { buffered_[level] += 1; }
+  void AnsweredBy(uint32_t level, ReadSource source) {
+    answered_level_ = static_cast<uint8_t>(level);
+    source_ = source;
   }
   void AddTo(HotCounters::Line& counters) const {
     for (size_t level = 0; level < kLevels; level++) {
@@ -37,11 +46,23 @@ class FilterTally {
         counters.filters_asked[level].fetch_add(asked_[level], std::memory_order_relaxed);
         counters.filters_misled[level].fetch_add(misled_[level], std::memory_order_relaxed);
       }
+      if (buffered_[level] != 0) {
+        counters.buffered_asked[level].fetch_add(buffered_[level], std::memory_order_relaxed);
+      }
+    }
+    if (answered_level_ < kLevels) {
+      std::atomic<uint64_t>* const by = source_ == ReadSource::kTree ? &counters.answered[answered_level_]
+                                        : source_ == ReadSource::kLog
+                                            ? &counters.answered_by_log[answered_level_]
+                                            : &counters.answered_by_buffer[answered_level_];
+      by->fetch_add(1, std::memory_order_relaxed);
     }
   }
 
  private:
-  std::array<uint16_t, kLevels> asked_{}, misled_{};
+  std::array<uint16_t, kLevels> asked_{}, misled_{}, buffered_{};
+  uint8_t answered_level_ = kLevels;
+  ReadSource source_ = ReadSource::kTree;
 };
 
 // One point lookup: memtables, then tables. It stops wherever a block is missing and goes on once it is
@@ -69,6 +90,11 @@ class PointRead {
 
  private:
   std::optional<Store::Lookup> SearchTables();
+  // Makes walk_ the next search of a table; false: there is none.
+  bool NextWalk();
+  bool in_buffer() const { return gated_.has_value(); }
+  // The level answers without its buffer.
+  void LeaveBuffer() { buffered_ = {}; }
 
   const TableEnvironment* tables_;
   HotCounters::Line* counters_;
@@ -76,8 +102,15 @@ class PointRead {
   PointQuery query_;
   TableReadOrder order_;
   FilterTally tally_;
-  // In the table that the order gave last; engaged between two calls: where the search stands.
+  // In the table that the order gave last, or in one of its level's buffer; engaged between two calls: where
+  // the search stands.
   std::optional<TableLookupWalk> walk_;
+  // While a buffer is asked: the search in the table that made it worth asking, before its first data block.
+  std::optional<TableLookupWalk> gated_;
+  // What is left to ask of the level's buffer.
+  std::span<const LiveTable* const> buffered_;
+  // Whose buffer has been asked.
+  uint32_t buffer_asked_of_ = 0;
 };
 
 // Over every record of `state` that may lie in [lower, upper) (empty upper: no bound), hidden versions and

@@ -223,7 +223,8 @@ Task<Status> StoreImpl::BeginEpoch(Recovered& recovered) {
                            .snapshots = snapshots_,
                            .health = health_,
                            .statistics = statistics_,
-                           .commit_interval_nanos = options_.commit_interval_nanos});
+                           .commit_interval_nanos = options_.commit_interval_nanos,
+                           .buffer_trim_interval_nanos = options_.buffer_trim_interval_nanos});
   Status started = co_await wal_->Start();
   if (started.Is(ErrorCode::kNoSpace)) {
     // On a full device the old log may have the only pieces that are large enough for a new one.
@@ -262,7 +263,8 @@ JobEnvironment StoreImpl::MakeJobEnvironment() {
           .new_table_id = [versions = versions_.get()] { return versions->NewTableId(); },
           .has_one_generation = [versions =
                                      versions_.get()](TableId id) { return versions->HasOneGeneration(id); },
-          .carries_cached = shape_.techniques.block_merge || shape_.techniques.append_merge,
+          .carries_cached = shape_.techniques.block_merge || shape_.techniques.append_merge ||
+                            shape_.techniques.carry || shape_.techniques.warm_up,
           .observer = hot_keys_.get(),
           .removes_tombstones_early = shape_.techniques.delete_aware};
 }

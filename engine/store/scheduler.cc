@@ -29,6 +29,7 @@ void Scheduler::Start() {
   started_ = true;
   SpawnOn(home_, Loop());
   SpawnOn(home_, CommitLoop());
+  SpawnOn(home_, TrimLoop());
   Wake();
 }
 
@@ -39,10 +40,11 @@ Task<void> Scheduler::Stop() {
   }
   cancelled_.store(true);
   Wake();
-  SpawnOn(home_, InterruptCommit());
+  SpawnOn(home_, InterruptLoops());
   co_await loop_ended_.Wait();
   co_await commit_ended_.Wait();
-  // The commit loop may have ended by itself before its interruption had its turn.
+  co_await trim_ended_.Wait();
+  // The loops may have ended by themselves before its interruption had its turn.
   co_await interruption_ended_.Wait();
   progress_.WakeAll();
 }
@@ -102,9 +104,11 @@ Task<void> Scheduler::CommitLoop() {
   commit_ended_.Set();
 }
 
-Task<void> Scheduler::InterruptCommit() {
+Task<void> Scheduler::InterruptLoops() {
   commit_sleep_.Interrupt();
   unsynced_.Set();
+  trim_sleep_.Interrupt();
+  buffered_.Set();
   interruption_ended_.Set();
   co_return;
 }
@@ -135,7 +139,7 @@ void Scheduler::StartDueLocked() {
 bool Scheduler::IdleLocked() const {
   const bool flush_due =
       environment_.memtables.OldestImmutable() != nullptr && !stopping_ && !environment_.health.read_only();
-  return !flushing_ && compactions_ == 0 && !reclaiming_ && !waiting_for_readers_ &&
+  return !flushing_ && compactions_ == 0 && !reclaiming_ && !waiting_for_readers_ && !dropping_buffers_ &&
          (!flush_due || flush_lacks_space_);
 }
 
@@ -225,10 +229,14 @@ uint64_t Scheduler::SpaceForPlans() const {
 // One step at a time, and only when nothing runs that may give space back by itself: whoever still lacks
 // space after it asks again.
 void Scheduler::WorkForSpaceLocked() {
-  if (flushing_ || compactions_ != 0 || reclaiming_ || waiting_for_readers_) {
+  if (flushing_ || compactions_ != 0 || reclaiming_ || waiting_for_readers_ || dropping_buffers_) {
     return;
   }
   space_wanted_ = false;
+  // What they hold is elsewhere too.
+  if (StartDropOfBuffersLocked()) {
+    return;
+  }
   const Memtables::Fill fill = environment_.memtables.fill();
   // The log that a flush lets go of is space too.
   const bool flush_helps = fill.any_deletes || LogSegmentsInUse() > kLogSegmentsAtRest;

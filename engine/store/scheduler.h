@@ -1,5 +1,6 @@
-// Scheduler: what runs in the background, and when: flushes, compactions by the pickers' plans, reclaim of
-// space, and the commit interval. It decides; the jobs of engine/compaction do the work.
+// Scheduler: what runs in the background, and when: flushes, compactions by the pickers' plans, trims of
+// compaction buffers, reclaim of space, and the commit interval. It decides; the jobs of engine/compaction do
+// the work.
 //
 // Threads: one loop on the first background executor makes all decisions; jobs run on the background
 // executors in turn. Any thread may call what is public. mutex_ guards the bookkeeping, is held for a
@@ -17,6 +18,7 @@
 #include "engine/base/logger.h"
 #include "engine/base/result.h"
 #include "engine/compaction/job_environment.h"
+#include "engine/compaction_buffer/freeze.h"
 #include "engine/ring/async_event.h"
 #include "engine/ring/executor.h"
 #include "engine/ring/interruptible_sleep.h"
@@ -52,6 +54,7 @@ struct SchedulerEnvironment {
   Health& health;
   StoreStatistics& statistics;
   uint64_t commit_interval_nanos;
+  uint64_t buffer_trim_interval_nanos;
 };
 
 class Scheduler {
@@ -117,7 +120,8 @@ class Scheduler {
 
   Task<void> Loop();
   Task<void> CommitLoop();
-  Task<void> InterruptCommit();
+  Task<void> TrimLoop();
+  Task<void> InterruptLoops();
 
   // Decisions; on the loop's executor, with mutex_ held.
   void StartDueLocked();
@@ -132,6 +136,8 @@ class Scheduler {
   void StartPurgesLocked();
   void WorkForSpaceLocked();
   void StartReclaimLocked();
+  // Gives up all buffers; false: there is nothing in them.
+  bool StartDropOfBuffersLocked();
   bool IdleLocked() const;
   void UpdatePressure();
 
@@ -144,6 +150,11 @@ class Scheduler {
   // `dropped`: the records that the merge left out.
   Task<Status> Compact(const CompactionPlan& plan, uint64_t& dropped);
   Task<Status> InstallOutput(JobOutput output);
+  // scheduler_buffer.cc. What the edit of a merge puts into buffers; `dropped`: as in Compact.
+  void AddBufferElements(const CompactionPlan& plan, uint64_t dropped, VersionEdit& edit);
+  Task<void> Trim();
+  Task<void> RunDropOfBuffers();
+  Task<Status> InstallTrims(std::vector<VersionEdit::TrimmedView> trims);
   Task<void> RunReclaimJob();
   // Ends when readers have let go of a replaced table, or have not for long.
   Task<void> WaitForReaders();
@@ -162,6 +173,8 @@ class Scheduler {
   Throttle throttle_;
   AsyncEvent wake_;
   AsyncEvent unsynced_;
+  // Something came into a buffer: the trim interval begins.
+  AsyncEvent buffered_;
   WaitList progress_;
   std::atomic<bool> space_exhausted_{false};
   std::atomic<bool> readers_have_paid_{false};
@@ -171,8 +184,10 @@ class Scheduler {
 
   // On home_ only.
   InterruptibleSleep commit_sleep_;
+  InterruptibleSleep trim_sleep_;
   AsyncEvent loop_ended_;
   AsyncEvent commit_ended_;
+  AsyncEvent trim_ended_;
   AsyncEvent interruption_ended_;
   bool started_ = false;
 
@@ -184,6 +199,8 @@ class Scheduler {
   bool flushing_ = false;
   bool reclaiming_ = false;
   bool waiting_for_readers_ = false;
+  bool dropping_buffers_ = false;
+  RepeatMeter repeats_;
   // The last try of each found too little space; cleared by any progress.
   bool flush_lacks_space_ = false;
   bool compaction_lacks_space_ = false;
@@ -206,8 +223,19 @@ class Scheduler {
   std::vector<WalSegment> log_released_;
   // Where the log starts without them.
   std::optional<Lsn> log_released_start_;
+  // The trim loop's: views from this stamp on came since the last trim.
+  InstallStamp young_from_;
   // The flush job's too: how many gets there had been when the last flush began.
   uint64_t gets_at_flush_ = 0;
 };
+
+template <typename Update>
+void Scheduler::JobEnded(Update update) {
+  // Everything under the lock: once the loop sees that nothing runs, this may be destroyed.
+  const std::lock_guard lock(mutex_);
+  update();
+  wake_.Set();
+  progress_.WakeAll();
+}
 
 }  // namespace varve

@@ -51,15 +51,6 @@ bool WasCancelled(const Status& status) {
 
 }  // namespace
 
-template <typename Update>
-void Scheduler::JobEnded(Update update) {
-  // Everything under the lock: once the loop sees that nothing runs, this may be destroyed.
-  const std::lock_guard lock(mutex_);
-  update();
-  wake_.Set();
-  progress_.WakeAll();
-}
-
 Task<void> Scheduler::RunFlushJob(std::shared_ptr<HeldMemtable> held) {
   const uint64_t begin = home_.clock().MonotonicNanos();
   const Status status = co_await Flush(*held);
@@ -246,7 +237,13 @@ Task<Status> Scheduler::Compact(const CompactionPlan& plan, uint64_t& dropped) {
   StoreStatistics::OfLevel& level = environment_.statistics.by_level[plan.output_level];
   level.read_bytes += output->statistics.read_bytes;
   level.written_bytes += output->statistics.written_bytes;
-  co_return co_await InstallOutput(std::move(*output));
+  AddBufferElements(plan, dropped, output->edit);
+  const bool buffers = !output->edit.buffer_elements.empty();
+  const Status installed = co_await InstallOutput(std::move(*output));
+  if (installed.ok() && buffers) {
+    buffered_.Set();
+  }
+  co_return installed;
 }
 
 Task<void> Scheduler::RunReclaimJob() {

@@ -171,6 +171,14 @@ void WriteLevels(JsonWriter& json, const Version& version, const TreeConfig& con
     json.Real("filter_expected_rate", ExpectedFilterRate(version, level));
     json.Number("filters_asked", statistics.hot.Sum(&HotCounters::Line::filters_asked, level));
     json.Number("filters_misled", statistics.hot.Sum(&HotCounters::Line::filters_misled, level));
+    json.Number("answered", statistics.hot.Sum(&HotCounters::Line::answered, level));
+    json.Number("answered_by_log", statistics.hot.Sum(&HotCounters::Line::answered_by_log, level));
+    json.Number("answered_by_buffer", statistics.hot.Sum(&HotCounters::Line::answered_by_buffer, level));
+    const Buffer no_buffer;
+    const Buffer& buffer = level == 0 ? no_buffer : version.level(level).buffer;
+    json.Number("buffer_views", buffer.views().size());
+    json.Number("buffer_bytes", buffer.total_bytes());
+    json.Number("buffer_tables_asked", statistics.hot.Sum(&HotCounters::Line::buffered_asked, level));
     json.End();
   }
   json.EndList();
@@ -333,6 +341,11 @@ std::string StoreImpl::StatisticsJson() const {
   WriteDevice(json, environment_.device.counters(), user_bytes);
   WriteCompactions(json, statistics_);
   WriteLevels(json, *version, shape_.tree, statistics_);
+  json.Begin("compaction_buffer");
+  json.Number("bytes", version->buffer_bytes());
+  json.Number("buffered_views", statistics_.buffered_views);
+  json.Number("trimmed_views", statistics_.trimmed_views);
+  json.End();
   WriteCache(json, cache_.statistics());
   WriteSpace(json, allocator_->numbers());
   const Memtables::Fill fill = memtables_->fill();

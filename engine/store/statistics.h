@@ -24,6 +24,10 @@ class HotCounters {
     std::atomic<uint64_t> batches{0}, records{0}, user_bytes{0};
     // Filters that gets asked, and those that said "maybe" of a key that was not there, by level.
     std::array<std::atomic<uint64_t>, kLevels> filters_asked{}, filters_misled{};
+    // Gets by where their version was found, tombstones included: in level 0 or a Tree, a Log, a buffer; and
+    // the tables of buffers that they asked.
+    std::array<std::atomic<uint64_t>, kLevels> answered{}, answered_by_log{}, answered_by_buffer{};
+    std::array<std::atomic<uint64_t>, kLevels> buffered_asked{};
   };
 
   Line& mine() { return lines_[ThreadShard()]; }
@@ -91,6 +95,8 @@ struct StoreStatistics {
   std::array<std::atomic<uint64_t>, kChildMerges> children_by{};
 
   std::atomic<uint64_t> reclaimed_bytes{0};
+  // Views that came into compaction buffers, and those that a trim took something from.
+  std::atomic<uint64_t> buffered_views{0}, trimmed_views{0};
 };
 
 // "{"count":..,"mean":..,"p50":..,"p90":..,"p99":..,"p999":..,"max":..}", in nanoseconds.

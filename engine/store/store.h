@@ -117,7 +117,7 @@ class StoreIterator {
 };
 
 // What each technique of docs/design/techniques.md is called in options and statistics. Those whose rooms do
-// not exist yet change nothing.
+// not exist yet change nothing. The last two are for comparisons.
 struct Techniques {
   bool block_merge = true;
   bool append_merge = true;
@@ -125,6 +125,12 @@ struct Techniques {
   bool compaction_buffer = false;
   bool delete_aware = false;
   bool monkey = false;
+  // What merges write anew of cached blocks enters the cache; block merge and append merge do that by
+  // themselves.
+  bool carry = false;
+  // The same of every new block that holds a record of a cached one, as warm-up schemes do that LSbM compares
+  // with (section 6.3.1).
+  bool warm_up = false;
 
   static constexpr Techniques None() { return {.block_merge = false, .append_merge = false}; }
 };
@@ -142,6 +148,12 @@ struct StoreOptions {
   uint64_t level1_bytes = 256 * kMiB;
   // With techniques.sst_log: what SST-Logs may hold, of the bytes in Trees (L2SM, section III-B).
   double sst_log_share = 0.1;
+  // With techniques.compaction_buffer: what buffers may hold, of the bytes of all tables; how much of a part
+  // of a table has to be cached for them to keep it; and how often what is not hot any more leaves them
+  // (LSbM, section 4.2).
+  double buffer_share = 0.04;
+  double buffer_hot_share = 0.8;
+  uint64_t buffer_trim_interval_nanos = 30'000'000'000;
   // Tables of level 0 that are merged; 0: as many as make up level 1, within bounds.
   uint32_t level0_tables_trigger = 0;
   Techniques techniques;

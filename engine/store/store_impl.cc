@@ -144,6 +144,8 @@ SpaceUsage StoreImpl::space_usage() const {
   usage.usable_bytes = numbers.total_bytes - numbers.internal_share_bytes;
   usage.used_bytes =
       usage.usable_bytes - std::min(usage.usable_bytes, numbers.user_available_after_reclaim_bytes);
+  // Buffers go as soon as anybody asks for their space.
+  usage.used_bytes -= std::min(usage.used_bytes, versions_->current()->buffer_bytes());
   return usage;
 }
 

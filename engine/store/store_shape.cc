@@ -80,6 +80,7 @@ SegmentOptions StoreShape::OptionsOf(uint32_t level) const {
     options.bits_per_key_max = kBitsPerKeyMax;
   }
   options.hotness = hotness;
+  options.cached_share_min = techniques.warm_up ? 0 : options.cached_share_min;
   if (MergesBlocksOf(level)) {
     // For as many keys as the table may grow by, where that costs little memory.
     options.filter_reserve = growth_max - 1;
@@ -138,6 +139,8 @@ StoreShape ShapeOf(const Layout& layout, const StoreOptions& options, uint32_t b
   // smaller. What a close or a wish for space writes out is smaller by far.
   shape.tree.level0_full_table_bytes = shape.memtable_bytes / 2;
   shape.tree.grandparent_tables_max = kGrandparentTablesMax;
+  shape.buffer_share = shape.techniques.compaction_buffer ? options.buffer_share : 0;
+  shape.buffer_hot_share = options.buffer_hot_share;
   shape.tree.log_share = shape.techniques.sst_log ? options.sst_log_share : 0;
   if (shape.techniques.delete_aware) {
     shape.tree.deletes.share_max = kDeleteShareMax;

@@ -34,6 +34,10 @@ struct StoreShape final : public TableShape {
   // Released space is discarded and made free when so much has gathered, or when space is short.
   uint64_t reclaim_batch_bytes = 0;
   TreeConfig tree;
+  // What compaction buffers may hold, of the bytes of all tables.
+  double buffer_share = 0;
+  // How much of a part of a table has to be cached for a buffer to keep it.
+  double buffer_hot_share = 1;
   uint32_t block_bytes = 0;
   uint32_t sector_bytes = 0;
 

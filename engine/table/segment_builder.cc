@@ -148,7 +148,8 @@ void SegmentBuilder::FinishBlock() {
 }
 
 void SegmentBuilder::CacheAsSuccessor(const BlockHandle& handle, std::string_view block) {
-  if (2 * cached_bytes_ >= block.size()) {
+  const double share_min = options_.cached_share_min * static_cast<double>(block.size());
+  if (cached_bytes_ > 0 && static_cast<double>(cached_bytes_) >= share_min) {
     environment_.cache.InsertSuccessor(
         CacheKeyOf(table_, handle), BlockRef::CopyOf(block),
         2 * proven_bytes_ >= block.size() ? CacheStanding::kProven : CacheStanding::kOnTrial);

@@ -36,6 +36,8 @@ struct SegmentOptions {
   uint64_t entries_beside = 0;
   // Says how hot the keys are that go into the filter. nullptr: not at all.
   const KeyHotness* hotness = nullptr;
+  // A block that is made of cached ones is cached, too, where so much of it was; 0: where any of it was.
+  double cached_share_min = 0.5;
 };
 
 inline constexpr double kMoreBitsPerKeyMax = 8;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "engine/table/table_format.h"
 
 namespace varve {
@@ -49,6 +51,10 @@ bool TableLookupWalk::Run(const PointQuery& query) {
         outcome = RunIndex(query);
         break;
       case Stage::kData:
+        stopped_before_data_ = std::exchange(stop_before_data_, false);
+        if (stopped_before_data_) {
+          return false;
+        }
         outcome = RunData(query);
         break;
     }

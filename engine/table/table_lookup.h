@@ -81,6 +81,10 @@ class TableLookupWalk {
   BlockKind wanted_kind() const { return wanted_kind_; }
   bool filter_passed() const { return filter_passed_; }
   void Provide(BlockRef block) { provided_ = std::move(block); }
+  // Before the first Run: the walk is to stop, once, before it looks into a data block, since filters and
+  // indexes say that the table may hold the key. Run() is false then, and the next one goes on.
+  void StopBeforeData() { stop_before_data_ = true; }
+  bool stopped_before_data() const { return stopped_before_data_; }
   Result<TableLookup> TakeResult();
 
  private:
@@ -110,6 +114,8 @@ class TableLookupWalk {
   // Of the segment that is asked, as far as they are known.
   FilterDirectory* filter_ = nullptr;
   bool filter_passed_ = false;
+  bool stop_before_data_ = false;
+  bool stopped_before_data_ = false;
   BlockRef footer_block_;  // empty: not read yet
   SegmentFooter footer_;
   BlockRef index_block_;

@@ -39,10 +39,12 @@ class EditChecker {
   EditChecker(const Version& before, const VersionEdit& edit) : before_(before), edit_(edit) {}
 
   std::vector<std::string> Run() {
+    CheckTrims();
     if (edit_.added_tables.empty() && edit_.removed_tables.empty()) {
-      return {};
+      return std::move(violations_);
     }
     FindInputs();
+    CheckBuffers();
     for (const VersionEdit::AddedTable& added : edit_.added_tables) {
       outputs_.Add(added.view);
       CheckGeneration(added.view);
@@ -86,6 +88,75 @@ class EditChecker {
         replaced_.Add(table.view());
       }
     });
+  }
+
+  void CheckTrims() {
+    for (const VersionEdit::TrimmedView& trim : edit_.trimmed_views) {
+      for (const BufferedView& view : before_.level(trim.level).buffer.views()) {
+        Require(view.stamp != trim.stamp || !trim.view.has_value() ||
+                    (trim.view->id == view.table->id() && KeptBlocksLieIn(*trim.view, view.table->view())),
+                fmt::format("table {} of the buffer of level {} is trimmed to something else",
+                            view.table->id().value, trim.level));
+      }
+    }
+  }
+
+  // The same table with the same segments, and no extent that it did not have.
+  static bool KeptBlocksLieIn(const TableView& trimmed, const TableView& whole) {
+    const auto had = [&](const TableExtent& part) {
+      return std::any_of(whole.extents.begin(), whole.extents.end(), [&](const TableExtent& candidate) {
+        return candidate.table_offset <= part.table_offset &&
+               part.table_offset + part.extent.bytes() <= candidate.table_offset + candidate.extent.bytes() &&
+               (part.table_offset - candidate.table_offset) / kExtentUnitBytes ==
+                   part.extent.first_unit - candidate.extent.first_unit;
+      });
+    };
+    return trimmed.segments == whole.segments && trimmed.generation >= whole.generation &&
+           std::all_of(trimmed.extents.begin(), trimmed.extents.end(), had);
+  }
+
+  void CheckBuffers() {
+    for (const VersionEdit::BufferElement& element : edit_.buffer_elements) {
+      if (element.view.has_value()) {
+        CheckIntoBuffer(element);
+      }
+    }
+    for (const auto& [place, input] : inputs_) {
+      if (place.level + 1 >= kLevels || !GoesDown(place.level)) {
+        continue;
+      }
+      const Buffer& buffer = before_.level(place.level + 1).buffer;
+      Require(!buffer.Overlaps(input->range()) || HasElement(place.level + 1, input->range()),
+              fmt::format("table {} goes into level {}, whose buffer knows nothing of it", input->id().value,
+                          place.level + 1));
+    }
+  }
+
+  // Nothing of the edit is added to the level that the table leaves.
+  bool GoesDown(uint32_t level) const {
+    return std::none_of(edit_.added_tables.begin(), edit_.added_tables.end(),
+                        [&](const auto& added) { return added.place.level == level; });
+  }
+
+  bool HasElement(uint32_t level, const KeyRangeView& range) const {
+    return std::any_of(edit_.buffer_elements.begin(), edit_.buffer_elements.end(), [&](const auto& element) {
+      return element.level == level && KeyRangeView(element.range).Covers(range);
+    });
+  }
+
+  void CheckIntoBuffer(const VersionEdit::BufferElement& element) {
+    const TableView& view = *element.view;
+    const auto is_it = [&](const auto& input) {
+      return input.first.level + 1 == element.level && input.second->id() == view.id &&
+             KeptBlocksLieIn(view, input.second->view());
+    };
+    Require(std::any_of(inputs_.begin(), inputs_.end(), is_it),
+            fmt::format("table {} comes into the buffer of level {}, and is not what is merged",
+                        view.id.value, element.level));
+    Require(element.range == KeyRangeView(view.smallest, view.largest).Owned() &&
+                KeySpans::Of(element.range).Covers(element.kept),
+            fmt::format("the buffer of level {} is to ask table {} for keys beyond its range", element.level,
+                        view.id.value));
   }
 
   void CheckIntoTree(uint32_t level, TableId id) {

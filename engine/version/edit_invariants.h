@@ -19,6 +19,9 @@ namespace varve {
 //   hold: from a Log it goes into the Tree below;
 // - what goes from a Tree into the one below leaves no table behind in the Log beside it that it overlaps;
 // - all tables of the Tree below that an input from above overlaps are inputs too;
+// - what is merged into a level is there in its buffer, or becomes a hole there, wherever something is
+//   buffered; what comes into a buffer is what the edit merges, as it is or with extents given back;
+// - a buffer asks for no more by being trimmed, and is no merge's input;
 // - what is added lies within the range and the sequence numbers of what it replaces, and holds no more
 //   records or tombstones.
 std::vector<std::string> CheckEdit(const Version& before, const VersionEdit& edit);

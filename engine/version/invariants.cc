@@ -24,7 +24,10 @@ class VersionChecker {
       CheckBuffer(i);
     }
     Require(version_.level(kLevels - 1).log.empty(), "the last level has a log");
-    version_.ForEachTable([this](const LiveTable& table) { CheckTable(table); });
+    version_.ForEachTable([this](const LiveTable& table) {
+      CheckTable(table);
+      CheckBytes(table.view());
+    });
     CheckWalSegments();
     CheckOwners();
     return std::move(violations_);
@@ -78,10 +81,13 @@ class VersionChecker {
   void CheckBuffer(uint32_t level) {
     const std::string where = fmt::format("the buffer of level {}", level);
     InstallStamp previous;
-    for (const BufferElement& element : version_.level(level).buffer) {
-      CheckStamp(where, previous, element.stamp);
-      Require(element.range().smallest <= element.range().largest,
-              fmt::format("{} has a hole that ends before it begins", where));
+    for (const BufferedView& view : version_.level(level).buffer.views()) {
+      CheckStamp(where, previous, view.stamp);
+      CheckTable(*view.table);
+      Require(!view.kept.empty(),
+              fmt::format("{} keeps table {} for nothing", where, view.table->id().value));
+      Require(KeySpans::Of(view.table->range()).Covers(view.kept),
+              fmt::format("{} asks table {} for keys beyond its range", where, view.table->id().value));
     }
   }
 
@@ -108,9 +114,13 @@ class VersionChecker {
     }
     Require(smallest == view.smallest && largest == view.largest,
             name + " has another range than its segments");
+  }
+
+  // Not of a trimmed view, which has given back what its index still names.
+  void CheckBytes(const TableView& view) {
     Require(view.data_bytes() + view.meta_bytes() <= view.held_bytes() &&
                 view.held_bytes() <= view.used_bytes && view.used_bytes <= view.extents_end(),
-            name + " counts bytes that it does not have");
+            fmt::format("table {} counts bytes that it does not have", view.id.value));
   }
 
   void CheckWalSegments() {
@@ -124,11 +134,13 @@ class VersionChecker {
 
   void CheckOwners() {
     std::vector<std::pair<Extent, std::string>> owned;
-    version_.ForEachTable([&](const LiveTable& table) {
+    const auto add = [&](const LiveTable& table) {
       for (const TableExtent& part : table.view().extents) {
         owned.emplace_back(part.extent, fmt::format("table {}", table.id().value));
       }
-    });
+    };
+    version_.ForEachTable(add);
+    version_.ForEachBufferedView([&](uint32_t, const BufferedView& view) { add(*view.table); });
     for (const WalSegment& segment : version_.wal_segments()) {
       owned.emplace_back(segment.extent, fmt::format("segment {} of the log", segment.number));
     }

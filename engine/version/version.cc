@@ -28,6 +28,14 @@ TableTotals Version::totals() const {
   return all;
 }
 
+uint64_t Version::buffer_bytes() const {
+  uint64_t bytes = 0;
+  for (uint32_t i = 1; i < kLevels; ++i) {
+    bytes += levels_[i]->buffer.total_bytes();
+  }
+  return bytes;
+}
+
 uint32_t Version::last_level() const {
   for (uint32_t i = kLevels - 1; i > 0; --i) {
     if (!levels_[i]->tree.empty() || !levels_[i]->log.empty()) {
@@ -60,15 +68,16 @@ std::string Version::ToString() const {
     for (const StampedTable& placed : level(i).log) {
       table_line("log", *placed.table, placed.stamp);
     }
-    for (const BufferElement& element : level(i).buffer) {
-      if (element.table() != nullptr) {
-        table_line("buffer", *element.table(), element.stamp);
-      } else {
-        text += fmt::format("  hole stamp {} [{:?}..{:?}]\n", element.stamp.value, element.range().smallest,
-                            element.range().largest);
-      }
-    }
   }
+  return text;
+}
+
+std::string Version::BuffersToString() const {
+  std::string text;
+  ForEachBufferedView([&](uint32_t i, const BufferedView& view) {
+    text += fmt::format("level {} view {}.{} stamp {} {}\n", i, view.table->id().value,
+                        view.table->generation().value, view.stamp.value, view.kept.ToString());
+  });
   return text;
 }
 

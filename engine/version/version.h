@@ -5,7 +5,9 @@
 //   level 0        tables flushed from memtables, by install stamp, newest last; ranges overlap
 //   level i >= 1   Tree    disjoint tables by key
 //                  Log     tables moved out of the Tree (the SST-Log), by install stamp, newest last; ranges
-//                  overlap Buffer  views and holes (the compaction buffer), by install stamp, newest last
+//                  overlap
+//                  Buffer  views of tables that were merged into the level (the compaction buffer), by
+//                  install stamp, newest last; in memory only
 //
 // Threads: immutable, so any. Reached by readers through Published<>.
 #pragma once
@@ -17,12 +19,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
-#include "engine/base/key_range.h"
 #include "engine/base/result.h"
 #include "engine/base/units.h"
+#include "engine/version/buffer.h"
 #include "engine/version/live_table.h"
 #include "engine/version/log_index.h"
 #include "engine/version/sorted_tables.h"
@@ -34,30 +35,13 @@ namespace varve {
 // device.
 inline constexpr uint32_t kLevels = 8;
 
-// One element of a compaction buffer: a view that was also merged into the level, or a hole: a range in which
-// no older element of the buffer may be believed.
-struct BufferElement {
-  InstallStamp stamp;
-  std::variant<std::shared_ptr<const LiveTable>, KeyRange> content;
-
-  // nullptr for a hole.
-  const LiveTable* table() const {
-    const auto* held = std::get_if<std::shared_ptr<const LiveTable>>(&content);
-    return held != nullptr ? held->get() : nullptr;
-  }
-  bool is_hole() const { return std::holds_alternative<KeyRange>(content); }
-  KeyRangeView range() const {
-    return is_hole() ? KeyRangeView(std::get<KeyRange>(content)) : table()->range();
-  }
-};
-
 struct Level {
   SortedTables tree;
   std::vector<StampedTable> log;
   // Of `log`.
   LogIndex log_index;
   TableTotals log_totals;
-  std::vector<BufferElement> buffer;
+  Buffer buffer;
 };
 
 // What the manifest knows beside tables.
@@ -103,16 +87,25 @@ class Version {
   // The deepest level with a table in its Tree or Log; 0 when none has.
   uint32_t last_level() const;
 
-  // Every table, once for each place that holds it: level 0, then each level's Tree, Log and Buffer.
+  // Of all buffers: what their tables take of the device.
+  uint64_t buffer_bytes() const;
+
+  // Every table that the store needs: of level 0, then of each level's Tree and Log.
   template <typename Visit>
   void ForEachTable(Visit visit) const;
   // The same of one level.
   template <typename Visit>
   void ForEachTableOf(uint32_t level, Visit visit) const;
-  // Every table, with the shared pointers.
+  // Every table that the store needs, with the shared pointers.
   template <typename Visit>
   void ForEachSharedTable(Visit visit) const;
+  // Every view of every buffer: visit(level, view).
+  template <typename Visit>
+  void ForEachBufferedView(Visit visit) const;
+  // What the manifest holds of it: all but buffers.
   std::string ToString() const;
+  // A line for each view of a buffer.
+  std::string BuffersToString() const;
 
  private:
   friend class VersionBuilder;
@@ -160,9 +153,13 @@ void Version::ForEachSharedTableOf(uint32_t i, Visit visit) const {
   for (const StampedTable& placed : level(i).log) {
     visit(placed.table);
   }
-  for (const BufferElement& element : level(i).buffer) {
-    if (!element.is_hole()) {
-      visit(std::get<std::shared_ptr<const LiveTable>>(element.content));
+}
+
+template <typename Visit>
+void Version::ForEachBufferedView(Visit visit) const {
+  for (uint32_t i = 1; i < kLevels; ++i) {
+    for (const BufferedView& view : level(i).buffer.views()) {
+      visit(i, view);
     }
   }
 }

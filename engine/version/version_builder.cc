@@ -95,10 +95,10 @@ Status VersionBuilder::CheckEdit() const {
       return status;
     }
   }
-  const auto bad_hole_level = [](const auto& hole) { return hole.level == 0 || hole.level >= kLevels; };
-  if (std::any_of(edit_.added_holes.begin(), edit_.added_holes.end(), bad_hole_level) ||
-      std::any_of(edit_.removed_holes.begin(), edit_.removed_holes.end(), bad_hole_level)) {
-    return Corruption("an edit names a hole of a level that has no buffer");
+  const auto without_buffer = [](const auto& change) { return change.level == 0 || change.level >= kLevels; };
+  if (std::any_of(edit_.trimmed_views.begin(), edit_.trimmed_views.end(), without_buffer) ||
+      std::any_of(edit_.buffer_elements.begin(), edit_.buffer_elements.end(), without_buffer)) {
+    return Corruption("an edit changes the buffer of a level that has none");
   }
   return {};
 }
@@ -136,7 +136,7 @@ Status VersionBuilder::BuildCounters() {
     }
     counters.next_wal_segment = next.value_or(counters.next_wal_segment);
   }
-  counters.clean = edit_.clean;
+  counters.clean = edit_.clean || (counters.clean && edit_.ChangesOnlyBuffers());
   if (!edit_.parameters.empty()) {
     std::map<std::string, std::string, std::less<>> merged = *base_.parameters_;
     for (const auto& [name, value] : edit_.parameters) {
@@ -158,13 +158,6 @@ Status VersionBuilder::CollectRemoved() {
       const SortedTables::Cursor cursor = base_.tree(removed.place.level).Seek(removed.table.smallest_key);
       if (cursor.Valid() && is_it(cursor.shared())) {
         found = cursor.shared();
-      }
-    } else if (removed.place.part == Part::kBuffer) {
-      for (const BufferElement& element : base_.level(removed.place.level).buffer) {
-        const auto* table = std::get_if<std::shared_ptr<const LiveTable>>(&element.content);
-        if (table != nullptr && is_it(*table)) {
-          found = *table;
-        }
       }
     } else {
       const std::vector<StampedTable>& placed =
@@ -254,8 +247,8 @@ bool VersionBuilder::Touches(uint32_t level) const {
   const auto at_level = [&](const auto& item) { return item.level == level; };
   return std::any_of(edit_.removed_tables.begin(), edit_.removed_tables.end(), at_place) ||
          std::any_of(edit_.added_tables.begin(), edit_.added_tables.end(), at_place) ||
-         std::any_of(edit_.added_holes.begin(), edit_.added_holes.end(), at_level) ||
-         std::any_of(edit_.removed_holes.begin(), edit_.removed_holes.end(), at_level);
+         std::any_of(edit_.trimmed_views.begin(), edit_.trimmed_views.end(), at_level) ||
+         std::any_of(edit_.buffer_elements.begin(), edit_.buffer_elements.end(), at_level);
 }
 
 Status VersionBuilder::BuildLevel(uint32_t level) {
@@ -310,49 +303,59 @@ Status VersionBuilder::BuildLog(uint32_t level, Level& into) {
   return {};
 }
 
-Status VersionBuilder::BuildBuffer(uint32_t level, Level& into) {
-  const Place place{level, Part::kBuffer};
-  for (const TableName& name : RemovedFrom(place)) {
-    std::erase_if(into.buffer, [&](const BufferElement& element) {
-      return element.table() != nullptr && element.table()->id() == name.id &&
-             element.table()->generation() == name.generation;
+Status VersionBuilder::TrimViews(uint32_t level, std::vector<BufferedView>& views) {
+  for (const VersionEdit::TrimmedView& trim : edit_.trimmed_views) {
+    const auto view = std::find_if(views.begin(), views.end(), [&](const BufferedView& candidate) {
+      return candidate.stamp == trim.stamp;
     });
-  }
-  for (const VersionEdit::RemovedHole& hole : edit_.removed_holes) {
-    if (hole.level == level && std::erase_if(into.buffer, [&](const BufferElement& element) {
-                                 return element.is_hole() && element.stamp == hole.stamp;
-                               }) != 1) {
-      return Corruption(fmt::format("an edit removes hole {} from the buffer of level {}, where it is not",
-                                    hole.stamp.value, level));
+    if (trim.level != level || view == views.end()) {
+      continue;
     }
-  }
-  // Views and holes of one edit are two lists, ordered together by their stamps.
-  std::vector<BufferElement> added;
-  for (const VersionEdit::AddedTable& table : edit_.added_tables) {
-    if (table.place == place) {
-      Result<std::shared_ptr<const LiveTable>> live = TableFor(table.view);
+    // More of it may be hidden than when the trim was decided.
+    KeySpans kept = view->kept.And(trim.kept);
+    HideKeys(views, static_cast<size_t>(view - views.begin()), view->kept.Minus(kept));
+    view->kept = std::move(kept);
+    if (trim.view.has_value() && !view->kept.empty()) {
+      Result<std::shared_ptr<const LiveTable>> live = TableFor(*trim.view);
       if (!live.ok()) {
         return live.error();
       }
-      added.push_back({table.stamp, std::move(live).value()});
+      view->table = std::move(live).value();
     }
-  }
-  for (const VersionEdit::AddedHole& hole : edit_.added_holes) {
-    if (hole.level == level) {
-      added.push_back({hole.stamp, hole.range});
-    }
-  }
-  std::stable_sort(added.begin(), added.end(),
-                   [](const BufferElement& a, const BufferElement& b) { return a.stamp < b.stamp; });
-  for (BufferElement& element : added) {
-    const InstallStamp previous = into.buffer.empty() ? InstallStamp(0) : into.buffer.back().stamp;
-    Status fresh = RequireFreshStamp(element.stamp, previous, built_.counters_.next_stamp);
-    if (!fresh.ok()) {
-      return fresh;
-    }
-    into.buffer.push_back(std::move(element));
   }
   return {};
+}
+
+Status VersionBuilder::BuildBuffer(uint32_t level, Level& into) {
+  const auto at_level = [&](const auto& change) { return change.level == level; };
+  if (std::none_of(edit_.trimmed_views.begin(), edit_.trimmed_views.end(), at_level) &&
+      std::none_of(edit_.buffer_elements.begin(), edit_.buffer_elements.end(), at_level)) {
+    return {};
+  }
+  const std::span<const BufferedView> before = base_.level(level).buffer.views();
+  std::vector<BufferedView> views(before.begin(), before.end());
+  Status status = TrimViews(level, views);
+  for (const VersionEdit::BufferElement& element : edit_.buffer_elements) {
+    if (!status.ok() || element.level != level) {
+      continue;
+    }
+    HideKeys(views, views.size(), KeySpans::Of(element.range).Minus(element.kept));
+    if (!element.view.has_value() || element.kept.empty()) {
+      continue;
+    }
+    const InstallStamp previous = views.empty() ? InstallStamp(0) : views.back().stamp;
+    status = RequireFreshStamp(element.stamp, previous, built_.counters_.next_stamp);
+    Result<std::shared_ptr<const LiveTable>> live = TableFor(*element.view);
+    if (status.ok() && !live.ok()) {
+      status = live.error();
+    }
+    if (status.ok()) {
+      views.push_back({element.stamp, std::move(live).value(), element.kept});
+    }
+  }
+  std::erase_if(views, [](const BufferedView& view) { return view.kept.empty(); });
+  into.buffer = Buffer(std::move(views));
+  return status;
 }
 
 Status VersionBuilder::BuildWalSegments() {

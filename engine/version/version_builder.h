@@ -27,6 +27,7 @@ class VersionBuilder {
   Status BuildLevel(uint32_t level);
   Status BuildLog(uint32_t level, Level& into);
   Status BuildBuffer(uint32_t level, Level& into);
+  Status TrimViews(uint32_t level, std::vector<BufferedView>& views);
   Status BuildWalSegments();
   Status BuildCounters();
 

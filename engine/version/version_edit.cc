@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <set>
 
 #include "engine/base/counter_limit.h"
 #include "engine/table/key_hotness.h"
@@ -95,13 +94,6 @@ class PayloadReader {
     ok_ = ok_ && part <= kPartMax;
     return {level, static_cast<Part>(part)};
   }
-  KeyRange Range() {
-    KeyRange range;
-    range.smallest = Bytes();
-    range.largest = Bytes();
-    ok_ = ok_ && range.smallest <= range.largest;
-    return range;
-  }
   WalSegment Segment() {
     WalSegment segment;
     segment.number = Counter();
@@ -169,17 +161,6 @@ Status DecodeField(EditTag tag, std::string_view payload, VersionEdit& edit) {
         return view.error();
       }
       edit.added_tables.push_back({place, stamp, std::move(view).value()});
-      break;
-    }
-    case EditTag::kAddedHole: {
-      const uint32_t level = reader.LevelNumber();
-      const InstallStamp stamp = reader.Strong<InstallStamp>();
-      edit.added_holes.push_back({level, stamp, reader.Range()});
-      break;
-    }
-    case EditTag::kRemovedHole: {
-      const uint32_t level = reader.LevelNumber();
-      edit.removed_holes.push_back({level, reader.Strong<InstallStamp>()});
       break;
     }
     case EditTag::kAddedWalSegment:
@@ -252,6 +233,13 @@ std::optional<KeyRange> RangeOf(const Version& version, const VersionEdit::Remov
 
 }  // namespace
 
+bool VersionEdit::ChangesOnlyBuffers() const {
+  VersionEdit rest = *this;
+  rest.trimmed_views.clear();
+  rest.buffer_elements.clear();
+  return rest == VersionEdit() && *this != rest;
+}
+
 void VersionEdit::RemoveTable(Place place, const LiveTable& table) {
   removed_tables.push_back({place, {table.id(), table.generation(), std::string(table.smallest_key())}});
 }
@@ -277,20 +265,6 @@ std::string EncodeVersionEdit(const VersionEdit& edit) {
                     [](const SegmentDescriptor& segment) { return segment.hotness > 0; })) {
       AppendHotness(to, added.view);
     }
-  }
-  for (const VersionEdit::AddedHole& hole : edit.added_holes) {
-    std::string payload;
-    AppendVarint(payload, hole.level);
-    AppendVarint(payload, hole.stamp.value);
-    AppendLengthPrefixed(payload, hole.range.smallest);
-    AppendLengthPrefixed(payload, hole.range.largest);
-    AppendField(to, EditTag::kAddedHole, payload);
-  }
-  for (const VersionEdit::RemovedHole& hole : edit.removed_holes) {
-    std::string payload;
-    AppendVarint(payload, hole.level);
-    AppendVarint(payload, hole.stamp.value);
-    AppendField(to, EditTag::kRemovedHole, payload);
   }
   for (const WalSegment& segment : edit.added_wal_segments) {
     AppendWalSegment(to, segment);
@@ -359,7 +333,7 @@ std::vector<VersionEdit> SnapshotOf(const Version& version, size_t tables_max) {
   edits.front().added_wal_segments = version.wal_segments();
   edits.front().parameters = version.parameters();
   const auto add = [&](Place place, InstallStamp stamp, const LiveTable& table) {
-    if (edits.back().added_tables.size() + edits.back().added_holes.size() >= tables_max) {
+    if (edits.back().added_tables.size() >= tables_max) {
       edits.emplace_back();
     }
     edits.back().added_tables.push_back({place, stamp, table.view()});
@@ -374,49 +348,41 @@ std::vector<VersionEdit> SnapshotOf(const Version& version, size_t tables_max) {
     for (const StampedTable& placed : version.level(i).log) {
       add({i, Part::kLog}, placed.stamp, *placed.table);
     }
-    for (const BufferElement& element : version.level(i).buffer) {
-      if (element.table() != nullptr) {
-        add({i, Part::kBuffer}, element.stamp, *element.table());
-      } else {
-        edits.back().added_holes.push_back({i, element.stamp, element.range().Owned()});
-      }
-    }
   }
   edits.back().clean = counters.clean;
   return edits;
 }
 
 void AddHolesFor(const Version& version, VersionEdit& edit) {
-  // A merge brings what it took from above into one level: that of the Tree it adds to.
-  std::set<uint32_t> tree_levels;
-  for (const VersionEdit::AddedTable& added : edit.added_tables) {
-    if (added.place.part == Part::kTree) {
-      tree_levels.insert(added.place.level);
-    }
-  }
-  for (const uint32_t level : tree_levels) {
-    const std::vector<BufferElement>& buffer = version.level(level).buffer;
-    if (buffer.empty()) {
+  const auto adds_to = [&](uint32_t level) {
+    return std::any_of(edit.added_tables.begin(), edit.added_tables.end(),
+                       [&](const auto& added) { return added.place.level == level; });
+  };
+  std::vector<VersionEdit::BufferElement> holes;
+  for (const VersionEdit::RemovedTable& removed : edit.removed_tables) {
+    const uint32_t level = removed.place.level;
+    // What adds to a level changes its tables within it, or has merged into it.
+    if (level + 1 >= kLevels || adds_to(level)) {
       continue;
     }
-    for (const VersionEdit::RemovedTable& removed : edit.removed_tables) {
-      if (removed.place.level >= level || removed.place.part == Part::kBuffer) {
-        continue;
-      }
-      const bool becomes_view =
-          std::any_of(edit.added_tables.begin(), edit.added_tables.end(), [&](const auto& added) {
-            return added.place == Place{level, Part::kBuffer} && added.view.id == removed.table.id;
-          });
-      const std::optional<KeyRange> range = RangeOf(version, removed);
-      if (becomes_view || !range.has_value()) {
-        continue;
-      }
-      if (std::any_of(buffer.begin(), buffer.end(),
-                      [&](const BufferElement& element) { return element.range().Overlaps(*range); })) {
-        edit.added_holes.push_back({level, {}, *range});
-      }
+    const std::optional<KeyRange> range = RangeOf(version, removed);
+    if (!range.has_value()) {
+      continue;
+    }
+    const bool stands_for_itself =
+        std::any_of(edit.buffer_elements.begin(), edit.buffer_elements.end(),
+                    [&](const VersionEdit::BufferElement& element) {
+                      return element.level == level + 1 && element.range == *range &&
+                             (!element.view.has_value() || element.view->id == removed.table.id);
+                    });
+    if (!stands_for_itself && version.level(level + 1).buffer.Overlaps(*range)) {
+      holes.push_back({level + 1, {}, *range});
+    }
+    if (removed.place.part == Part::kTree && version.level(level).buffer.Overlaps(*range)) {
+      holes.push_back({level, {}, *range});
     }
   }
+  edit.buffer_elements.insert(edit.buffer_elements.end(), holes.begin(), holes.end());
 }
 
 }  // namespace varve

@@ -1,7 +1,7 @@
-// VersionEdit: what one install changes, and what one manifest record holds. Format:
-// docs/on-disk/manifest.md. A job fills in what it took away and what it made; stamps, counters and the holes
-// that the compaction buffer needs are added when the edit is installed, on the newest Version
-// (version_set.h).
+// VersionEdit: what one install changes, and what one manifest record holds of it: all but the changes of
+// compaction buffers. Format: docs/on-disk/manifest.md. A job fills in what it took away and what it made;
+// stamps, counters and the holes that compaction buffers need are added when the edit is installed, on the
+// newest Version (version_set.h).
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,10 @@
 
 namespace varve {
 
-// Which part of a level a table is in. Stored: values never change.
-enum class Part : uint8_t { kLevel0 = 0, kTree = 1, kLog = 2, kBuffer = 3 };
-inline constexpr uint8_t kPartMax = 3;
+// Which part of a level a table is in. Stored: values never change. 3 is kept free: it stood for buffers,
+// which are not recorded.
+enum class Part : uint8_t { kLevel0 = 0, kTree = 1, kLog = 2 };
+inline constexpr uint8_t kPartMax = 2;
 
 struct Place {
   uint32_t level = 0;
@@ -44,25 +45,39 @@ struct VersionEdit {
 
     bool operator==(const AddedTable&) const = default;
   };
-  struct AddedHole {
+  // Of a table that was merged into `level`: a view, or a hole where it is not kept. Of older views nothing
+  // in `range` is believed any more, unless it is in `kept`.
+  struct BufferElement {
     uint32_t level = 0;
+    // Given at install; a hole does not use it.
     InstallStamp stamp;
     KeyRange range;
+    // nullopt: a hole. Else `range` is its range; it is a table that the edit removes, the same generation or
+    // one that has given extents back.
+    std::optional<TableView> view = {};
+    // Within `range`; for which keys the view is asked. None: a hole.
+    KeySpans kept = {};
 
-    bool operator==(const AddedHole&) const = default;
+    bool operator==(const BufferElement&) const = default;
   };
-  struct RemovedHole {
+  // A view of a buffer is asked for less than before; for none: it goes. What it loses becomes a hole in
+  // older views. One that is no longer there is passed over.
+  struct TrimmedView {
     uint32_t level = 0;
     InstallStamp stamp;
+    KeySpans kept;
+    // A generation that has given extents back; nullopt: the one that is there.
+    std::optional<TableView> view = {};
 
-    bool operator==(const RemovedHole&) const = default;
+    bool operator==(const TrimmedView&) const = default;
   };
 
   std::vector<RemovedTable> removed_tables;
   // Within one place: oldest first.
   std::vector<AddedTable> added_tables;
-  std::vector<AddedHole> added_holes;
-  std::vector<RemovedHole> removed_holes;
+  // Not recorded. First the trims, then what is added, oldest first.
+  std::vector<TrimmedView> trimmed_views;
+  std::vector<BufferElement> buffer_elements;
 
   // Behind those that are there.
   std::vector<WalSegment> added_wal_segments;
@@ -87,6 +102,9 @@ struct VersionEdit {
 
   bool operator==(const VersionEdit&) const = default;
 
+  // Whether it changes nothing but buffers.
+  bool ChangesOnlyBuffers() const;
+
   void RemoveTable(Place place, const LiveTable& table);
   void AddTable(Place place, TableView view) { added_tables.push_back({place, {}, std::move(view)}); }
 };
@@ -104,9 +122,10 @@ Result<Version> ApplyVersionEdit(const Version& version, const VersionEdit& edit
 // The edits that together make `version` of an empty one, each with at most `tables_max` tables.
 std::vector<VersionEdit> SnapshotOf(const Version& version, size_t tables_max);
 
-// Adds to `edit` the holes without which the compaction buffer would answer with what the edit replaces: for
-// each table that the edit takes from above level i while it adds to Tree_i, and that some element of
-// Buffer_i overlaps, a hole in Buffer_i, unless the edit itself puts that table into Buffer_i.
+// Adds to `edit` the holes without which compaction buffers would answer with what it replaces: one in
+// Buffer_{i+1} for each table that the edit takes from level i down, unless an element of the edit stands for
+// it; and one in Buffer_i for each that leaves Tree_i, whose readers go to level i+1 from then on. Only where
+// something is buffered.
 void AddHolesFor(const Version& version, VersionEdit& edit);
 
 }  // namespace varve

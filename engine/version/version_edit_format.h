@@ -10,8 +10,7 @@ namespace varve {
 enum class EditTag : uint64_t {
   kRemovedTable = 1,
   kAddedTable = 2,
-  kAddedHole = 3,
-  kRemovedHole = 4,
+  // 3 and 4 are kept free: they stood for holes in buffers, which are not recorded.
   kAddedWalSegment = 5,
   kReleasedWalSegment = 6,
   kLogStart = 7,

@@ -108,7 +108,9 @@ std::vector<Extent> VersionSet::manifest_extents() const {
 
 size_t VersionSet::replaced_tables_held() const {
   size_t named = 0;
-  current()->ForEachTable([&](const LiveTable&) { named++; });
+  const std::shared_ptr<const Version> version = current();
+  version->ForEachTable([&](const LiveTable&) { named++; });
+  version->ForEachBufferedView([&](uint32_t, const BufferedView&) { named++; });
   const size_t installed = tables_->installed_count();
   return installed > named ? installed - named : 0;
 }
@@ -130,8 +132,8 @@ void VersionSet::Complete(VersionEdit& edit) {
     }
     stamp = stamp.Next();
   }
-  for (VersionEdit::AddedHole& hole : edit.added_holes) {
-    hole.stamp = stamp;
+  for (VersionEdit::BufferElement& element : edit.buffer_elements) {
+    element.stamp = stamp;
     stamp = stamp.Next();
   }
   edit.next_stamp.reset();
@@ -154,10 +156,16 @@ Task<Result<std::shared_ptr<const Version>>> VersionSet::Install(VersionEdit edi
   if (!failure_.ok()) {
     co_return failure_.error();
   }
-  Complete(edit);
+  const bool recorded = !edit.ChangesOnlyBuffers();
+  if (recorded) {
+    Complete(edit);
+  }
   Result<Version> applied = ApplyVersionEdit(*current_, edit, *tables_);
   if (!applied.ok()) {
     co_return applied.error();
+  }
+  if (!recorded) {
+    co_return Publish(edit, std::move(applied).value());
   }
   const Status recovered = co_await MakeRecoveredDurable();
   if (!recovered.ok()) {
@@ -177,16 +185,25 @@ Task<Result<std::shared_ptr<const Version>>> VersionSet::Install(VersionEdit edi
   if (!appended.ok()) {
     co_return Failed(appended.error());
   }
+  co_return Publish(edit, std::move(applied).value());
+}
+
+std::shared_ptr<const Version> VersionSet::Publish(const VersionEdit& edit, Version applied) {
   for (const VersionEdit::AddedTable& added : edit.added_tables) {
     tables_->MarkInstalled(added.view.id, added.view.generation);
   }
-  auto version = std::make_shared<const Version>(std::move(applied).value());
+  auto version = std::make_shared<const Version>(std::move(applied));
+  if (!edit.buffer_elements.empty() || !edit.trimmed_views.empty()) {
+    version->ForEachBufferedView([this](uint32_t, const BufferedView& view) {
+      tables_->MarkInstalled(view.table->id(), view.table->generation());
+    });
+  }
   table_id_limit_.store(version->counters().next_table_id.value);
   SetCurrent(version);
   if (environment_.installs != nullptr) {
     environment_.installs->OnInstalled(version, edit);
   }
-  co_return version;
+  return version;
 }
 
 Task<Status> VersionSet::MakeRecoveredDurable() {

@@ -70,9 +70,10 @@ class VersionSet {
   TableId NewTableId();
 
   // Completes `edit` (stamps, counters, holes), applies it to the newest Version, makes it durable, and
-  // publishes the result. kCorruption: the edit does not fit, nothing was done. Any other error: the record's
-  // fate on the device is unknown; every later Install answers kReadOnly, and space that the edit names must
-  // not be reused. Precondition: the tables that the edit adds are durable.
+  // publishes the result. One that changes only buffers is not recorded, and may only trim. kCorruption: the
+  // edit does not fit, nothing was done. Any other error: the record's fate on the device is unknown; every
+  // later Install answers kReadOnly, and space that the edit names must not be reused. Precondition: the
+  // tables that the edit adds are durable.
   Task<Result<std::shared_ptr<const Version>>> Install(VersionEdit edit);
 
   // What the last close has saved of the HotMap, once, before anything is installed; empty where it has not.
@@ -95,6 +96,7 @@ class VersionSet {
              std::shared_ptr<LiveTables> tables);
 
   void Complete(VersionEdit& edit);
+  std::shared_ptr<const Version> Publish(const VersionEdit& edit, Version applied);
   Task<Status> MakeRecoveredDurable();
   Task<Status> RollLocked(size_t room_for_edit_bytes);
   Error Failed(const Error& cause);

@@ -77,8 +77,6 @@ VersionEdit FirstEdit() {
   edit.added_tables.push_back(
       {{1, Part::kTree}, InstallStamp(3), MakeView({.id = 3, .smallest = "l", .first_unit = 400})});
   edit.added_tables.push_back({{1, Part::kLog}, InstallStamp(4), MakeView({.id = 4, .first_unit = 500})});
-  edit.added_tables.push_back({{1, Part::kBuffer}, InstallStamp(5), MakeView({.id = 5, .first_unit = 600})});
-  edit.added_holes.push_back({1, InstallStamp(6), {"b", "c"}});
   return edit;
 }
 
@@ -87,7 +85,6 @@ VersionEdit SecondEdit() {
   edit.removed_tables.push_back({{0, Part::kLevel0}, {TableId(1), Generation(1), "a"}});
   edit.added_tables.push_back({{2, Part::kTree}, InstallStamp(9), MakeView({.id = 1, .first_unit = 200})});
   edit.released_wal_segments = {1};
-  edit.removed_holes.push_back({1, InstallStamp(6)});
   edit.next_stamp = InstallStamp(12);
   edit.clean = true;
   return edit;

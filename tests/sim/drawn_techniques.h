@@ -19,6 +19,7 @@ class DrawnTechniques {
       : random_(seed ^ 0x7ec4),
         log_random_(seed ^ 0x106),
         delete_random_(seed ^ 0xde1),
+        buffer_random_(seed ^ 0xb0f),
         any_(drawn == Drawn::kBySeed && !random_.OneIn(3)) {
     if (any_ && random_.OneIn(2)) {
       block_bytes_ = 1 * kKiB;
@@ -38,8 +39,15 @@ class DrawnTechniques {
       techniques.sst_log = !log_random_.OneIn(3);
       techniques.delete_aware = !delete_random_.OneIn(3);
       techniques.monkey = !delete_random_.OneIn(3);
+      techniques.compaction_buffer = !buffer_random_.OneIn(3);
     }
     return techniques;
+  }
+  // All that buffers go by. Mostly so that they hold much, be it hot or not.
+  void DrawBuffers(StoreOptions& options) {
+    options.buffer_share = buffer_random_.OneIn(4) ? 0.1 : 1;
+    options.buffer_hot_share = buffer_random_.OneIn(3) ? 0.5 : 0;
+    options.buffer_trim_interval_nanos = uint64_t{1'000} << buffer_random_.Below(30);
   }
 
  private:
@@ -47,6 +55,7 @@ class DrawnTechniques {
   // Others: kept seeds draw the older techniques as they did.
   Prng log_random_;
   Prng delete_random_;
+  Prng buffer_random_;
   const bool any_;
   uint32_t block_bytes_ = StoreParameters().data_block_bytes;
 };

@@ -135,6 +135,7 @@ class FsRun {
   bool Mount() {
     options_.techniques = techniques_.Next();
     options_.sst_log_share = DrawnTechniques::kLogShare;
+    techniques_.DrawBuffers(options_);
     StoreEnvironment environment{.device = device_,
                                  .clock = world_.clock,
                                  .logger = world_.logger(),

@@ -1,6 +1,7 @@
 #include "tests/sim/store_clients.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -171,6 +172,36 @@ Task<void> StoreClients::Get(size_t client) {
     value = std::string(found->value()->bytes());
   }
   Judge(oracle_.CheckOwn(client, key, value));
+}
+
+Task<void> StoreClients::CompareGetsWithScan(Store& store) {
+  const std::shared_ptr<const Snapshot> snapshot = store.GetSnapshot();
+  ReadOptions options;
+  options.snapshot = snapshot.get();
+  Entries entries;
+  const Status read = co_await ReadRange(store, "", "", options, false, entries);
+  if (!read.ok()) {
+    world_.OnError("scan", read);
+    co_return;
+  }
+  const std::map<std::string, std::string> scanned(entries.begin(), entries.end());
+  for (size_t client = 0; client < count_; ++client) {
+    for (uint64_t n = 0; n < kKeysOfClient; ++n) {
+      const std::string key = KeyOf(client, n);
+      const Store::Lookup found = co_await store.Get(key, options);
+      if (!found.ok()) {
+        world_.OnError("get", found.status());
+        co_return;
+      }
+      const auto there = scanned.find(key);
+      const bool same = there == scanned.end() ? !found->has_value()
+                                               : found->has_value() && (*found)->bytes() == there->second;
+      if (!same) {
+        world_.trace.Fail("a get of {} answers otherwise than a scan", key);
+        co_return;
+      }
+    }
+  }
 }
 
 Task<void> StoreClients::ScanView(const StoreOracle::View& view, const Snapshot* snapshot) {

@@ -29,6 +29,9 @@ class StoreClients {
 
   // Until each client has done so many, or the device is off.
   Task<void> Run(Store& store, uint64_t operations);
+  // Every key by itself, and all as an iterator has them (which asks no buffer), at one snapshot: must be the
+  // same.
+  Task<void> CompareGetsWithScan(Store& store);
   // Of all snapshots: before the store is closed.
   void LetGo() { snapshots_.clear(); }
 

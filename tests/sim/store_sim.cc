@@ -1,7 +1,9 @@
 #include "tests/sim/store_sim.h"
 
+#include <cstdlib>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -25,6 +27,17 @@ class FailOnProblem final : public CheckObserver {
  private:
   std::vector<std::string>& problems_;
 };
+
+// What the statistics say, of all levels.
+uint64_t BufferAnswersOf(std::string_view statistics) {
+  constexpr std::string_view kName = "\"answered_by_buffer\":";
+  uint64_t answers = 0;
+  for (size_t at = statistics.find(kName); at != std::string_view::npos; at = statistics.find(kName, at)) {
+    at += kName.size();
+    answers += std::strtoull(statistics.data() + at, nullptr, 10);
+  }
+  return answers;
+}
 
 class StoreRun {
  public:
@@ -91,6 +104,7 @@ class StoreRun {
     }
     if (AdoptSurvivors()) {
       world_.executor.Run(workers_.Run(*store_, plan_.operations));
+      CompareReads();
     }
     End();
   }
@@ -112,6 +126,7 @@ class StoreRun {
   bool Open() {
     options_.techniques = techniques_.Next();
     options_.sst_log_share = DrawnTechniques::kLogShare;
+    techniques_.DrawBuffers(options_);
     workers_.log_share = options_.techniques.sst_log ? options_.sst_log_share : 0;
     StoreEnvironment environment{.device = device_,
                                  .clock = world_.clock,
@@ -159,6 +174,14 @@ class StoreRun {
     if (problem) {
       trace_.Fail("{}", *problem);
     }
+  }
+
+  void CompareReads() {
+    const bool buffers = world_.version() != nullptr && world_.version()->buffer_bytes() > 0;
+    if (buffers && !device_.off() && !world_.failed()) {
+      world_.executor.Run(workers_.CompareGetsWithScan(*store_));
+    }
+    world_.figures.buffer_answers += BufferAnswersOf(store_->StatisticsJson());
   }
 
   void End() {

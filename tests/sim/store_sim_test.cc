@@ -33,6 +33,15 @@ TEST(StoreSimulation, SomeStoresSettleWithTablesInLogs) {
   EXPECT_GT(sum.settled, 0U);
 }
 
+TEST(StoreSimulation, SomeStoresHaveBuffersFromWhichTheyAnswer) {
+  Figures sum;
+  for (uint64_t seed = 1; seed <= 60; ++seed) {
+    sum += BySeed(seed).figures;
+  }
+  EXPECT_GT(sum.buffered, 100U);
+  EXPECT_GT(sum.buffer_answers, 100U);
+}
+
 TEST(StoreSimulation, ASeedReplaysExactly) {
   for (const uint64_t seed : {11, 12, 13, 14, 15}) {
     RunTwice(BySeed, seed);

@@ -41,6 +41,8 @@ Figures& Figures::operator+=(const Figures& other) {
   lies += other.lies;
   noticed += other.noticed;
   refused += other.refused;
+  buffered += other.buffered;
+  buffer_answers += other.buffer_answers;
   settled += other.settled;
   return *this;
 }
@@ -87,6 +89,7 @@ void World::OnInstalled(const std::shared_ptr<const Version>& version, const Ver
     }
   }
   version_ = version;
+  figures.buffered += version->buffer_bytes() > 0 ? 1 : 0;
   for (const std::string& violation : CheckVersion(*version)) {
     trace.Fail("version: {}", violation);
   }

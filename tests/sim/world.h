@@ -18,14 +18,16 @@
 namespace varve::sim {
 
 struct Figures {
-  uint64_t crashes = 0;     // losses of power and kills
-  uint64_t operations = 0;  // of clients
-  uint64_t versions = 0;    // that were checked
-  uint64_t errors = 0;      // injected
-  uint64_t lies = 0;        // lost, misdirected and rotten I/O
-  uint64_t noticed = 0;     // operations that answered an error because of either
-  uint64_t refused = 0;     // writes on a full device
-  uint64_t settled = 0;     // stores with tables in Logs that were checked when nothing was due
+  uint64_t crashes = 0;         // losses of power and kills
+  uint64_t operations = 0;      // of clients
+  uint64_t versions = 0;        // that were checked
+  uint64_t errors = 0;          // injected
+  uint64_t lies = 0;            // lost, misdirected and rotten I/O
+  uint64_t noticed = 0;         // operations that answered an error because of either
+  uint64_t refused = 0;         // writes on a full device
+  uint64_t buffered = 0;        // versions with something in a buffer
+  uint64_t buffer_answers = 0;  // gets that a buffer answered
+  uint64_t settled = 0;         // stores with tables in Logs that were checked when nothing was due
 
   Figures& operator+=(const Figures& other);
 };

@@ -58,12 +58,17 @@ struct EngineStatistics {
     // Filters that gets asked, and those that let a get go on in vain.
     std::optional<uint64_t> filters_asked, filters_misled;
     std::optional<double> filter_expected_rate;
+    // Gets by where their version was found.
+    std::optional<uint64_t> answered, answered_by_log, answered_by_buffer;
+    std::optional<uint64_t> buffer_bytes;
   };
   // By kind: jobs, and the tables that they took in.
   std::map<std::string, uint64_t> compactions;
   std::map<std::string, uint64_t> compacted_tables;
   std::optional<double> stall_seconds;
   std::optional<uint64_t> space_bytes;
+  // Of it, what compaction buffers hold.
+  std::optional<uint64_t> buffer_bytes;
   std::vector<Level> levels;
 };
 

@@ -1,4 +1,5 @@
 // A phase's figures as JSON.
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "tools/bench/phase.h"
@@ -64,9 +65,38 @@ json LevelsJson(const EngineStatistics& engine) {
       shown["filters_misled"] = level.filters_misled.value_or(0);
       shown["filter_expected_rate"] = level.filter_expected_rate.value_or(0);
     }
+    if (level.answered.has_value()) {
+      shown["answered"] = *level.answered;
+      shown["answered_by_log"] = level.answered_by_log.value_or(0);
+      shown["answered_by_buffer"] = level.answered_by_buffer.value_or(0);
+      shown["buffer_bytes"] = level.buffer_bytes.value_or(0);
+    }
     levels.push_back(std::move(shown));
   }
   return levels;
+}
+
+// The least hit ratio over so many seconds in a row; null where there is no such time.
+constexpr double kWindowSeconds = 5;
+json WorstWindow(const PhaseFigures& figures) {
+  json worst;
+  size_t begin = 0;
+  for (size_t end = 1; end < figures.series.size(); ++end) {
+    while (begin + 1 < end &&
+           figures.series[end].seconds - figures.series[begin + 1].seconds >= kWindowSeconds) {
+      ++begin;
+    }
+    const PhaseFigures::Moment& from = figures.series[begin];
+    const PhaseFigures::Moment& to = figures.series[end];
+    const uint64_t hits = to.cache.hits - from.cache.hits;
+    const uint64_t asked = hits + to.cache.misses - from.cache.misses;
+    if (to.seconds - from.seconds < kWindowSeconds || asked == 0) {
+      continue;
+    }
+    const double ratio = static_cast<double>(hits) / static_cast<double>(asked);
+    worst = worst.is_null() ? ratio : std::min(worst.get<double>(), ratio);
+  }
+  return worst;
 }
 
 json Ratio(uint64_t part, uint64_t whole) {
@@ -99,6 +129,7 @@ nlohmann::json ToJson(const PhaseFigures& figures) {
       {"user_read_bytes", figures.read_user_bytes},
       {"cache", {{"hits", figures.cache.hits}, {"misses", figures.cache.misses}}},
       {"cache_hit_ratio", Ratio(figures.cache.hits, figures.cache.hits + figures.cache.misses)},
+      {"cache_hit_ratio_worst_5s", WorstWindow(figures)},
       {"compactions", figures.engine.compactions},
       {"compacted_tables", figures.engine.compacted_tables},
       {"cpu_seconds", figures.cpu_seconds},
@@ -114,6 +145,9 @@ nlohmann::json ToJson(const PhaseFigures& figures) {
   }
   if (figures.engine.space_bytes.has_value()) {
     phase["space_bytes"] = *figures.engine.space_bytes;
+  }
+  if (figures.engine.buffer_bytes.has_value()) {
+    phase["buffer_bytes"] = *figures.engine.buffer_bytes;
   }
   if (figures.engine.stall_seconds.has_value()) {
     phase["stall_seconds"] = *figures.engine.stall_seconds;

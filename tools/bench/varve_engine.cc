@@ -184,7 +184,10 @@ class VarveEngine final : public Engine {
     const nlohmann::json& stalls = json["stalls"];
     statistics.stall_seconds =
         static_cast<double>(NumberAt(stalls, "throttled_nanos") + NumberAt(stalls, "stopped_nanos")) / 1e9;
-    statistics.space_bytes = store_->space_usage().used_bytes;
+    // Buffers count as space that users may have; here they count as what they are.
+    const uint64_t buffered = NumberAt(json["compaction_buffer"], "bytes");
+    statistics.space_bytes = store_->space_usage().used_bytes + buffered;
+    statistics.buffer_bytes = buffered;
     for (const nlohmann::json& level : json["levels"]) {
       EngineStatistics::Level shown;
       shown.level = static_cast<uint32_t>(NumberAt(level, "level"));
@@ -196,6 +199,10 @@ class VarveEngine final : public Engine {
         shown.filters_asked = NumberAt(level, "filters_asked");
         shown.filters_misled = NumberAt(level, "filters_misled");
         shown.filter_expected_rate = level["filter_expected_rate"].get<double>();
+        shown.answered = NumberAt(level, "answered");
+        shown.answered_by_log = NumberAt(level, "answered_by_log");
+        shown.answered_by_buffer = NumberAt(level, "answered_by_buffer");
+        shown.buffer_bytes = NumberAt(level, "buffer_bytes");
       }
       statistics.levels.push_back(shown);
     }

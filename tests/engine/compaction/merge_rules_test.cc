@@ -85,8 +85,7 @@ TEST(OlderData, IsInDeeperTreesAndInLogsFromTheLevelOn) {
                                   {{1, Part::kLog}, {.id = 2, .smallest = "c", .largest = "d"}},
                                   {{2, Part::kTree}, {.id = 3, .smallest = "e", .largest = "f"}},
                                   {{2, Part::kTree}, {.id = 4, .smallest = "h", .largest = "i"}},
-                                  {{3, Part::kLog}, {.id = 5, .smallest = "k", .largest = "l"}},
-                                  {{2, Part::kBuffer}, {.id = 6, .smallest = "m", .largest = "n"}}});
+                                  {{3, Part::kLog}, {.id = 5, .smallest = "k", .largest = "l"}}});
   OlderData older(version, 1, {});
   EXPECT_FALSE(older.MayHold("a"));  // the level's own Tree is newer or an input
   EXPECT_TRUE(older.MayHold("c"));
@@ -94,7 +93,6 @@ TEST(OlderData, IsInDeeperTreesAndInLogsFromTheLevelOn) {
   EXPECT_FALSE(older.MayHold("g"));
   EXPECT_TRUE(older.MayHold("i"));
   EXPECT_TRUE(older.MayHold("k"));
-  EXPECT_FALSE(older.MayHold("m"));  // what is buffered is also in the Tree
 }
 
 TEST(OlderData, TheMergesOwnInputsDoNotCount) {

@@ -47,7 +47,7 @@ class Problems final : public CheckObserver {
   void OnProgress(uint64_t /*done_bytes*/, uint64_t /*total_bytes*/) override {}
 };
 
-// Sectors, and whether merges mend and append.
+// Sectors, and whether merges mend and append, and are buffered.
 class FullStore : public ::testing::TestWithParam<std::tuple<uint32_t, bool>> {
  protected:
   static uint32_t sector_bytes() { return std::get<0>(GetParam()); }
@@ -56,6 +56,10 @@ class FullStore : public ::testing::TestWithParam<std::tuple<uint32_t, bool>> {
     options.block_cache_bytes = 1 * kMiB;
     options.techniques.block_merge = std::get<1>(GetParam());
     options.techniques.append_merge = std::get<1>(GetParam());
+    // With all that is merged kept: whoever needs the space must get it.
+    options.techniques.compaction_buffer = std::get<1>(GetParam());
+    options.buffer_share = 1;
+    options.buffer_hot_share = 0;
     return options;
   }
 };

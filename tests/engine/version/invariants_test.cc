@@ -94,10 +94,22 @@ TEST(CheckVersion, ALogOfTheLastLevelIsSeen) {
   EXPECT_THAT(planted.Check(), Contains(HasSubstr("the last level has a log")));
 }
 
-TEST(CheckVersion, AHoleThatEndsBeforeItBeginsIsSeen) {
+VersionEdit::BufferElement ViewOf(uint32_t level, uint64_t stamp, const FakeTable& table, KeyRange kept) {
+  return {level, InstallStamp(stamp), {table.smallest, table.largest}, MakeView(table), KeySpans::Of(kept)};
+}
+
+TEST(CheckVersion, AViewThatIsAskedForKeysBeyondItsTableIsSeen) {
   Planted planted;
-  planted.edit.added_holes.push_back({2, InstallStamp(50), {"m", "b"}});
-  EXPECT_THAT(planted.Check(), Contains(HasSubstr("hole that ends before it begins")));
+  planted.edit.buffer_elements = {ViewOf(2, 50, {.id = 40, .smallest = "b", .largest = "m"}, {"b", "n"})};
+  EXPECT_THAT(planted.Check(), Contains(HasSubstr("for keys beyond its range")));
+}
+
+TEST(CheckVersion, ABufferedTableThatIsElsewhereTooIsSeen) {
+  Planted planted;
+  planted.edit.buffer_elements = {
+      ViewOf(2, 50, {.id = 40, .smallest = "b", .largest = "m"}, {"b", "m"}),
+      ViewOf(3, 51, {.id = 40, .smallest = "b", .largest = "m", .generation = 2}, {"b", "m"})};
+  EXPECT_THAT(planted.Check(), Contains(HasSubstr("is in two places")));
 }
 
 TEST(CheckVersion, FaultsOfATableAreSeen) {

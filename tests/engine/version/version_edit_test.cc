@@ -13,7 +13,6 @@ constexpr Place kLevel0{0, Part::kLevel0};
 constexpr Place kTree1{1, Part::kTree};
 constexpr Place kTree2{2, Part::kTree};
 constexpr Place kLog1{1, Part::kLog};
-constexpr Place kBuffer2{2, Part::kBuffer};
 
 // A segment of 1000 entries for each.
 TableView HotView(uint64_t id, const std::vector<uint64_t>& hotness) {
@@ -46,10 +45,7 @@ VersionEdit EverythingEdit() {
   edit.removed_tables.push_back({kTree1, {TableId(3), Generation(2), "k"}});
   edit.added_tables.push_back(
       {kLevel0, InstallStamp(9), MakeView({.id = 7, .smallest = "b", .largest = "c"})});
-  edit.added_tables.push_back({kBuffer2, InstallStamp(10), MakeView({.id = 8})});
   edit.added_tables.push_back({kLog1, InstallStamp(11), HotView(9, {5, 0, 62'000})});
-  edit.added_holes.push_back({2, InstallStamp(11), {"a", "m"}});
-  edit.removed_holes.push_back({3, InstallStamp(4)});
   edit.added_wal_segments.push_back({5, Extent{40, 2}, RecoveryEpoch(3), Lsn(77)});
   edit.released_wal_segments = {1, 4};
   edit.log_start = Lsn(70);
@@ -74,8 +70,8 @@ struct Fixture {
       added.stamp = stamp;
       stamp = stamp.Next();
     }
-    for (VersionEdit::AddedHole& hole : edit.added_holes) {
-      hole.stamp = stamp;
+    for (VersionEdit::BufferElement& element : edit.buffer_elements) {
+      element.stamp = stamp;
       stamp = stamp.Next();
     }
     edit.next_stamp = stamp;
@@ -91,6 +87,13 @@ struct Fixture {
   Status Add(Place place, const FakeTable& table) {
     VersionEdit edit;
     edit.AddTable(place, MakeView(table));
+    return Apply(edit);
+  }
+  // Into the buffer of a level, asked for all keys of its range.
+  Status AddView(uint32_t level, const FakeTable& table) {
+    VersionEdit edit;
+    const KeyRange range{table.smallest, table.largest};
+    edit.buffer_elements.push_back({level, {}, range, MakeView(table), KeySpans::Of(range)});
     return Apply(edit);
   }
 };
@@ -146,7 +149,7 @@ TEST(VersionEdit, TheHotnessOfATableIsAFieldOfItsOwn) {
 TEST(VersionEdit, ATableThatIsAddedTwiceHasTheHotnessOfEachPlace) {
   VersionEdit edit;
   edit.AddTable(kTree1, HotView(9, {1}));
-  edit.AddTable(kBuffer2, HotView(9, {2}));
+  edit.AddTable(kTree2, HotView(9, {2}));
   EXPECT_EQ(*DecodeVersionEdit(EncodeVersionEdit(edit)), edit);
 }
 
@@ -213,13 +216,13 @@ TEST(VersionEdit, TablesLandInTheirPlacesNewestLast) {
   ASSERT_TRUE(fixture.Add(kTree1, {.id = 3, .smallest = "m", .largest = "p"}).ok());
   ASSERT_TRUE(fixture.Add(kTree1, {.id = 4, .smallest = "a", .largest = "c"}).ok());
   ASSERT_TRUE(fixture.Add(kLog1, {.id = 5}).ok());
-  ASSERT_TRUE(fixture.Add(kBuffer2, {.id = 6}).ok());
+  ASSERT_TRUE(fixture.AddView(2, {.id = 6}).ok());
   const Version& version = fixture.version;
   ASSERT_EQ(version.level0().size(), 2u);
   EXPECT_EQ(version.level0()[1]->id(), TableId(2));
   EXPECT_EQ(version.tree(1).First()->id(), TableId(4));
   EXPECT_EQ(version.level(1).log.front()->id(), TableId(5));
-  EXPECT_EQ(version.level(2).buffer.front().table()->id(), TableId(6));
+  EXPECT_EQ(version.level(2).buffer.views().front().table->id(), TableId(6));
   EXPECT_EQ(version.totals(1).tables, 3u);
   EXPECT_EQ(version.totals(2).tables, 0u);  // the buffer does not count
   EXPECT_EQ(version.last_level(), 1u);
@@ -266,7 +269,10 @@ TEST(VersionEdit, WhatDoesNotFitTheVersionIsRefusedAndChangesNothing) {
   edit.removed_tables.push_back(edit.removed_tables.front());
   EXPECT_TRUE(fixture.Apply(edit).Is(ErrorCode::kCorruption));
   edit = {};
-  edit.removed_holes.push_back({1, InstallStamp(1)});
+  edit.buffer_elements.push_back({0, {}, {"a", "b"}});
+  EXPECT_TRUE(fixture.Apply(edit).Is(ErrorCode::kCorruption));
+  edit = {};
+  edit.trimmed_views.push_back({kLevels, InstallStamp(1), {}});
   EXPECT_TRUE(fixture.Apply(edit).Is(ErrorCode::kCorruption));
   edit = {};
   edit.added_tables.push_back({kLevel0, fixture.version.counters().next_stamp, MakeView({.id = 4})});
@@ -324,7 +330,6 @@ TEST(VersionEdit, ASnapshotRebuildsTheVersionInRecordsOfBoundedSize) {
   edit.log_start = Lsn(4);
   edit.epoch = RecoveryEpoch(2);
   edit.added_wal_segments = {{4, Extent{1, 1}, {}, {}}};
-  edit.added_holes.push_back({2, {}, {"b", "c"}});
   ASSERT_TRUE(fixture.Apply(edit).ok());
   for (uint64_t id = 1; id <= 30; ++id) {
     const std::string key = "k" + std::to_string(id + 100);
@@ -333,7 +338,7 @@ TEST(VersionEdit, ASnapshotRebuildsTheVersionInRecordsOfBoundedSize) {
                          {.id = id, .smallest = key, .largest = key + "x"})
                     .ok());
   }
-  ASSERT_TRUE(fixture.Add(kBuffer2, {.id = 77}).ok());
+  ASSERT_TRUE(fixture.AddView(2, {.id = 77}).ok());
   edit = {};
   edit.AddTable({3, Part::kTree}, HotView(78, {30, 4}));
   edit.clean = true;
@@ -350,50 +355,34 @@ TEST(VersionEdit, ASnapshotRebuildsTheVersionInRecordsOfBoundedSize) {
   EXPECT_EQ(copy.version.counters(), fixture.version.counters());
   EXPECT_EQ(copy.version.wal_segments(), fixture.version.wal_segments());
   EXPECT_EQ(copy.version.parameters(), fixture.version.parameters());
+  // Caches begin empty, so do buffers.
+  EXPECT_EQ(fixture.version.level(2).buffer.views().size(), 1U);
+  EXPECT_TRUE(copy.version.level(2).buffer.empty());
 }
 
-struct BufferFixture : Fixture {
-  BufferFixture() {
-    EXPECT_TRUE(Add(kBuffer2, {.id = 50, .smallest = "f", .largest = "h"}).ok());
-    EXPECT_TRUE(Add(kTree1, {.id = 51, .smallest = "a", .largest = "g"}).ok());
-    EXPECT_TRUE(Add(kTree1, {.id = 52, .smallest = "m", .largest = "p"}).ok());
+TEST(VersionEdit, WhatChangesInBuffersIsNotRecorded) {
+  VersionEdit edit;
+  edit.buffer_elements.push_back({2, InstallStamp(3), {"a", "c"}});
+  edit.trimmed_views.push_back({1, InstallStamp(2), {}});
+  EXPECT_TRUE(edit.ChangesOnlyBuffers());
+  EXPECT_EQ(EncodeVersionEdit(edit), "");
+  edit.log_start = Lsn(5);
+  EXPECT_FALSE(edit.ChangesOnlyBuffers());
+  EXPECT_FALSE(VersionEdit().ChangesOnlyBuffers());
+}
+
+TEST(VersionEdit, TheTagsAndThePartThatWereKeptForBuffersAreRefused) {
+  for (const uint64_t tag : {3, 4}) {
+    std::string bytes;
+    AppendVarint(bytes, tag);
+    AppendLengthPrefixed(bytes, std::string("\2\5\1a\1b"));
+    EXPECT_TRUE(DecodeVersionEdit(bytes).Is(ErrorCode::kUnsupported)) << tag;
   }
-  VersionEdit MergeDown(std::string_view key) const {
-    const LiveTable* parent = version.tree(1).Find(key);
-    VersionEdit edit;
-    edit.RemoveTable(kTree1, *parent);
-    edit.AddTable(kTree2, MakeView({.id = 90, .smallest = "a", .largest = "z"}));
-    return edit;
-  }
-};
-
-TEST(AddHolesFor, AnInstallOverABufferedRangePunchesAHoleOfTheParentsRange) {
-  const BufferFixture fixture;
-  VersionEdit edit = fixture.MergeDown("a");
-  AddHolesFor(fixture.version, edit);
-  ASSERT_EQ(edit.added_holes.size(), 1u);
-  EXPECT_EQ(edit.added_holes[0].level, 2u);
-  EXPECT_EQ(edit.added_holes[0].range, (KeyRange{"a", "g"}));
-}
-
-TEST(AddHolesFor, ATrivialMoveOverABufferedRangePunchesOneToo) {
-  BufferFixture fixture;
-  VersionEdit move;
-  move.RemoveTable(kTree1, *fixture.version.tree(1).Find("a"));
-  move.AddTable(kTree2, fixture.version.tree(1).Find("a")->view());
-  AddHolesFor(fixture.version, move);
-  EXPECT_EQ(move.added_holes.size(), 1u);
-}
-
-TEST(AddHolesFor, WhereNothingIsBufferedOrTheParentItselfIsThereIsNoHole) {
-  const BufferFixture fixture;
-  VersionEdit elsewhere = fixture.MergeDown("m");
-  AddHolesFor(fixture.version, elsewhere);
-  EXPECT_TRUE(elsewhere.added_holes.empty());
-  VersionEdit buffered = fixture.MergeDown("a");
-  buffered.AddTable(kBuffer2, fixture.version.tree(1).Find("a")->view());
-  AddHolesFor(fixture.version, buffered);
-  EXPECT_TRUE(buffered.added_holes.empty());
+  std::string payload("\2\3\7\1\1a");  // level 2, part 3, table 7, generation 1, "a"
+  std::string bytes;
+  AppendVarint(bytes, 1);
+  AppendLengthPrefixed(bytes, payload);
+  EXPECT_TRUE(DecodeVersionEdit(bytes).Is(ErrorCode::kCorruption));
 }
 
 }  // namespace

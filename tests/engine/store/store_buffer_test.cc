@@ -1,0 +1,261 @@
+// The store with compaction buffers: they answer, they answer right, and they go when nobody needs them.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "engine/base/prng.h"
+#include "engine/version/edit_invariants.h"
+#include "engine/version/invariants.h"
+#include "engine/version/version_set.h"
+#include "tests/engine/store/store_harness.h"
+
+namespace varve::testing {
+namespace {
+
+// Checks every Version and what made it, and keeps the newest.
+class Watcher final : public InstallObserver {
+ public:
+  void OnInstalled(const std::shared_ptr<const Version>& version, const VersionEdit& edit) override {
+    EXPECT_EQ(CheckVersion(*version), std::vector<std::string>());
+    if (newest_ != nullptr) {
+      EXPECT_EQ(CheckEdit(*newest_, edit), std::vector<std::string>());
+    }
+    newest_ = version;
+    if (version->totals().total_bytes > 0) {
+      most_of_share_ = std::max(most_of_share_, static_cast<double>(version->buffer_bytes()) /
+                                                    static_cast<double>(version->totals().total_bytes));
+    }
+    for (const VersionEdit::BufferElement& element : edit.buffer_elements) {
+      views_ += element.view.has_value() ? 1 : 0;
+    }
+  }
+  const Version& newest() const { return *newest_; }
+  void Forget() { newest_.reset(); }
+  size_t views() const { return views_; }
+  // Of all bytes in tables, the most that buffers held.
+  double most_of_share() const { return most_of_share_; }
+
+ private:
+  std::shared_ptr<const Version> newest_;
+  size_t views_ = 0;
+  double most_of_share_ = 0;
+};
+
+class StoreBuffer : public ::testing::Test {
+ protected:
+  StoreBuffer() {
+    options_ = SmallStoreOptions();
+    options_.techniques = Techniques::None();
+    options_.techniques.compaction_buffer = true;
+    options_.block_cache_bytes = 4 * kMiB;
+    options_.buffer_share = 1;
+    options_.buffer_hot_share = 0.3;
+  }
+
+  static constexpr uint64_t kKeys = 4'000;
+  static std::string KeyNumbered(uint64_t n) { return "key" + std::to_string(10'000 + n); }
+
+  // Writes all over, and between them gets of the first half of the keys, each of which must be right.
+  void WriteAndRead(uint64_t writes, uint64_t deletes_percent = 10) {
+    for (uint64_t i = 0; i < writes; i++) {
+      const std::string key = KeyNumbered(random_.Below(kKeys));
+      if (random_.Below(100) < deletes_percent) {
+        ASSERT_TRUE(harness_.Delete(key).ok());
+        state_.erase(key);
+      } else {
+        const std::string value = std::to_string(++values_) + std::string(random_.Between(20, 300), 'v');
+        ASSERT_TRUE(harness_.Put(key, value).ok());
+        state_[key] = value;
+      }
+      for (int reads = 0; reads < 3; reads++) {
+        ExpectKey(random_.Below(kKeys / 2));
+      }
+    }
+  }
+  void ExpectKey(uint64_t n) {
+    const auto expected = state_.find(KeyNumbered(n));
+    const std::optional<std::string> found = harness_.Get(KeyNumbered(n));
+    ASSERT_EQ(found, expected == state_.end() ? std::nullopt : std::optional(expected->second)) << n;
+  }
+  void ExpectAll() {
+    EXPECT_EQ(harness_.Scan(), state_);
+    for (uint64_t n = 0; n < kKeys; n++) {
+      ExpectKey(n);
+    }
+  }
+  void Settle() { ASSERT_TRUE(harness_.Run(harness_.store().Settle()).ok()); }
+  void Reopen() {
+    ASSERT_TRUE(harness_.Close().ok());
+    watcher_.Forget();
+    ASSERT_TRUE(harness_.Open(options_).ok());
+  }
+  uint64_t BufferAnswers() {
+    const std::string json = harness_.store().StatisticsJson();
+    const std::string name = "\"answered_by_buffer\":";
+    uint64_t answers = 0;
+    for (size_t at = json.find(name); at != std::string::npos; at = json.find(name, at)) {
+      at += name.size();
+      answers += std::stoull(json.substr(at));
+    }
+    return answers;
+  }
+  // Lets so many trims happen.
+  void PassTrims(int trims) {
+    for (int i = 0; i < trims; i++) {
+      harness_.Run([](uint64_t nanos) -> Task<bool> {
+        co_await Executor::Current().Sleep(nanos);
+        co_return true;
+      }(options_.buffer_trim_interval_nanos + 1'000'000));
+    }
+  }
+
+  Watcher watcher_;
+  Prng random_{1};
+  StoreOptions options_;
+  StoreHarness harness_{{.installs = &watcher_}};
+  State state_;
+  uint64_t values_ = 0;
+};
+
+TEST_F(StoreBuffer, BuffersAnswerAsTheLevelsWould) {
+  ASSERT_TRUE(harness_.Open(options_).ok());
+  for (int round = 0; round < 3; round++) {
+    WriteAndRead(5'000);
+    ExpectAll();
+    Settle();
+    ExpectAll();
+    EXPECT_GT(BufferAnswers(), 500U);
+    Reopen();
+    ExpectAll();
+  }
+  EXPECT_GT(watcher_.views(), 20U);
+}
+
+TEST_F(StoreBuffer, TheyAnswerRightBesideEveryOtherTechnique) {
+  options_.techniques.block_merge = true;
+  options_.techniques.append_merge = true;
+  options_.techniques.sst_log = true;
+  options_.sst_log_share = 0.5;
+  ASSERT_TRUE(harness_.Open(options_).ok());
+  for (int round = 0; round < 2; round++) {
+    WriteAndRead(6'000);
+    ExpectAll();
+    Settle();
+    ExpectAll();
+    PassTrims(2);
+    ExpectAll();
+  }
+  EXPECT_GT(watcher_.views(), 20U);
+  EXPECT_GT(BufferAnswers(), 500U);
+}
+
+TEST_F(StoreBuffer, ASnapshotSeesThroughBuffersWhatItSaw) {
+  ASSERT_TRUE(harness_.Open(options_).ok());
+  WriteAndRead(5'000);
+  const std::shared_ptr<const Snapshot> snapshot = harness_.store().GetSnapshot();
+  const State then = state_;
+  WriteAndRead(6'000, 30);
+  ASSERT_GT(BufferAnswers(), 500U);
+  for (uint64_t n = 0; n < kKeys; n++) {
+    const auto expected = then.find(KeyNumbered(n));
+    const std::optional<std::string> found = harness_.Get(KeyNumbered(n), snapshot.get());
+    ASSERT_EQ(found, expected == then.end() ? std::nullopt : std::optional(expected->second)) << n;
+  }
+  EXPECT_EQ(harness_.Scan({}, {}, snapshot.get()), then);
+}
+
+TEST_F(StoreBuffer, AStoreOpensWithEmptyOnesAfterACrashToo) {
+  ASSERT_TRUE(harness_.Open(options_).ok());
+  WriteAndRead(5'000);
+  ASSERT_GT(watcher_.newest().buffer_bytes(), 0U);
+  ASSERT_TRUE(harness_.Run(harness_.store().Sync()).ok());
+  harness_.Crash();
+  watcher_.Forget();
+  ASSERT_TRUE(harness_.Open(options_).ok());
+  EXPECT_NE(harness_.store().StatisticsJson().find("\"compaction_buffer\":{\"bytes\":0,"), std::string::npos);
+  ExpectAll();
+  WriteAndRead(3'000);
+  ExpectAll();
+}
+
+TEST_F(StoreBuffer, WhatIsOnlyWrittenIsNotBuffered) {
+  ASSERT_TRUE(harness_.Open(options_).ok());
+  for (uint64_t i = 0; i < 20'000; i++) {
+    ASSERT_TRUE(harness_.Put(KeyNumbered(random_.Below(kKeys)), std::string(200, 'w')).ok());
+  }
+  EXPECT_EQ(watcher_.views(), 0U);
+  EXPECT_EQ(watcher_.newest().buffer_bytes(), 0U);
+}
+
+TEST_F(StoreBuffer, WhatIsNotReadAnyMoreIsTrimmedAway) {
+  options_.block_cache_bytes = 512 * kKiB;
+  ASSERT_TRUE(harness_.Open(options_).ok());
+  WriteAndRead(5'000);
+  ASSERT_GT(watcher_.newest().buffer_bytes(), 0U);
+  // Other keys take the cache.
+  for (uint64_t i = 0; i < 6'000; i++) {
+    ASSERT_TRUE(harness_.Put("other" + std::to_string(i), std::string(300, 'o')).ok());
+  }
+  Settle();
+  for (int round = 0; round < 3; round++) {
+    for (uint64_t i = 0; i < 6'000; i++) {
+      (void)harness_.Get("other" + std::to_string(i));
+    }
+  }
+  PassTrims(3);
+  EXPECT_EQ(watcher_.newest().buffer_bytes(), 0U) << watcher_.newest().BuffersToString();
+  for (uint64_t n = 0; n < kKeys; n++) {
+    ExpectKey(n);
+  }
+}
+
+TEST_F(StoreBuffer, BuffersStayWithinTheirShare) {
+  options_.buffer_share = 0.05;
+  ASSERT_TRUE(harness_.Open(options_).ok());
+  WriteAndRead(8'000);
+  EXPECT_GT(watcher_.views(), 5U);
+  EXPECT_LE(watcher_.most_of_share(), 0.06) << "what shares a moment with a merge may shrink under it";
+}
+
+TEST(StoreBufferOfASmallDevice, BuffersGoBeforeAWriterIsRefused) {
+  Watcher watcher;
+  StoreHarness harness({.device_bytes = 64 * kMiB, .installs = &watcher});
+  StoreOptions options;
+  options.techniques = Techniques::None();
+  options.techniques.compaction_buffer = true;
+  options.block_cache_bytes = 32 * kMiB;
+  options.buffer_share = 1;
+  options.buffer_hot_share = 0;
+  options.buffer_trim_interval_nanos = uint64_t{1} << 60;  // never
+  ASSERT_TRUE(harness.Open(options).ok());
+  const auto key = [](uint64_t n) { return "key" + std::to_string(n * 7919 % 1'000'003); };
+  uint64_t buffered_most = 0;
+  Status written;
+  uint64_t n = 0;
+  for (; written.ok(); n++) {
+    written = harness.Put(key(n), std::string(4'000, static_cast<char>('a' + n % 26)));
+    // What it holds is read, so that it is cached when it is merged.
+    (void)harness.Get(key(n / 2));
+    (void)harness.Get(key(n));
+    buffered_most = std::max(buffered_most, watcher.newest().buffer_bytes());
+  }
+  EXPECT_TRUE(written.Is(ErrorCode::kNoSpace)) << written.ToString();
+  EXPECT_GT(buffered_most, 1 * kMiB);
+  EXPECT_EQ(watcher.newest().buffer_bytes(), 0U);
+  for (uint64_t i = 0; i + 1 < n; i++) {
+    ASSERT_TRUE(harness.Get(key(i)).has_value()) << i;
+  }
+}
+
+TEST_F(StoreBuffer, WithoutTheTechniqueThereAreNone) {
+  options_.techniques.compaction_buffer = false;
+  ASSERT_TRUE(harness_.Open(options_).ok());
+  WriteAndRead(3'000);
+  EXPECT_EQ(watcher_.views(), 0U);
+  EXPECT_EQ(BufferAnswers(), 0U);
+}
+
+}  // namespace
+}  // namespace varve::testing
