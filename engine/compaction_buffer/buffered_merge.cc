@@ -9,6 +9,11 @@ namespace varve {
 
 namespace {
 
+// Of the share that has to be cached of what stays, what has to be of what comes. A table of an upper level
+// lives shortly and is read seldom, so much of it is not cached yet; and a hole costs more than a view that
+// is trimmed later.
+constexpr double kEnteringShare = 0.4;
+
 // The plan's inputs as a get would meet them, the other way round: a Log is older than its Tree.
 std::vector<const PlanInput*> OldestFirst(const Version& version, const CompactionPlan& plan) {
   std::vector<const PlanInput*> inputs;
@@ -49,12 +54,14 @@ std::vector<VersionEdit::BufferElement> BufferElementsOf(const TableEnvironment&
   for (const PlanInput* const input : OldestFirst(version, plan)) {
     const KeyRangeView range = input->table->range();
     VersionEdit::BufferElement element{plan.output_level, {}, range.Owned()};
-    IsServed served;
-    if (input->place.part == Part::kTree) {
-      const Buffer& above = version.level(input->place.level).buffer;
-      served = [&above](std::string_view user_key) { return !above.At(user_key).empty(); };
-    }
-    KeptPart part = HotPartOf(environment, input->table->view(), KeySpans::Of(range), served, hot_share);
+    const Buffer& below = version.level(plan.output_level).buffer;
+    const Buffer none;
+    const Buffer& above = input->place.part == Part::kTree ? version.level(input->place.level).buffer : none;
+    const IsServed served = [&](std::string_view user_key) {
+      return !above.At(user_key).empty() || !below.At(user_key).empty();
+    };
+    KeptPart part =
+        HotPartOf(environment, input->table->view(), KeySpans::Of(range), served, kEnteringShare * hot_share);
     if (!part.kept.empty()) {
       element.kept = std::move(part.kept);
       element.view = part.view.has_value() ? std::move(*part.view) : input->table->view();

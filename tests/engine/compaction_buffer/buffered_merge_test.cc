@@ -88,6 +88,25 @@ TEST_F(BufferedMerge, WhatTheBufferAboveServedIsHandedOn) {
   EXPECT_TRUE(elements[0].view.has_value());
 }
 
+// A hole would end what is served there.
+TEST_F(BufferedMerge, WhatTheBufferBelowServesStaysServed) {
+  const auto parent = Table(1);
+  const auto buffered = Table(2);
+  VersionEdit edit;
+  edit.added_tables.push_back({{0, Part::kLevel0}, InstallStamp(1), parent->view()});
+  edit.buffer_elements.push_back(
+      {1, InstallStamp(2), buffered->range().Owned(), buffered->view(), KeySpans::Of(buffered->range())});
+  edit.next_stamp = InstallStamp(3);
+  const Version version = ApplyVersionEdit(Version(), edit, *tables_).value();
+  ASSERT_TRUE(fixture_.Get(parent->view(), NumberedKey(0)).ok());
+  CompactionPlan plan;
+  plan.output_level = 1;
+  plan.AddInput({0, Part::kLevel0}, version.level0()[0].table);
+  const auto elements = BufferElementsOf(fixture_.environment, version, plan, 0.8);
+  ASSERT_EQ(elements.size(), 1U);
+  EXPECT_TRUE(elements[0].view.has_value());
+}
+
 TEST_F(BufferedMerge, MovesAndMergesWithinALevelPutNothingIntoABuffer) {
   const auto table = Table(1);
   const Version version = With({{{1, Part::kTree}, table}});
