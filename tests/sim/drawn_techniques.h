@@ -49,7 +49,7 @@ class DrawnTechniques {
     options.buffer_hot_share = buffer_random_.OneIn(3) ? 0.5 : 0;
     // Clients and a slow device wait for minutes: much shorter, and a simulation does little but trim
     // meanwhile.
-    options.buffer_trim_interval_nanos = uint64_t{64'000} << buffer_random_.Below(24);
+    options.buffer_trim_interval_nanos = uint64_t{4'000'000} << buffer_random_.Below(18);
   }
 
  private:
