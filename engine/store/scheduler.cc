@@ -9,13 +9,6 @@
 
 namespace varve {
 
-namespace {
-
-// While less than this share of the device is left to users, space is reclaimed at once.
-constexpr uint64_t kShortShare = 8;
-
-}  // namespace
-
 Scheduler::Scheduler(SchedulerEnvironment environment)
     : environment_(std::move(environment)), home_(*environment_.executors.front()) {
   environment_.jobs.cancelled = &cancelled_;
@@ -126,9 +119,8 @@ void Scheduler::StartDueLocked() {
   StartForReadersLocked();
   StartPurgesLocked();
   const SpaceNumbers space = environment_.allocator.numbers();
-  const bool is_short = space.user_available_bytes < space.total_bytes / kShortShare;
   if (space.released_bytes != 0 &&
-      (is_short || space_wanted_ || space.released_bytes >= environment_.shape.reclaim_batch_bytes)) {
+      (IsShort(space) || space_wanted_ || space.released_bytes >= environment_.shape.reclaim_batch_bytes)) {
     StartReclaimLocked();
   }
   if (space_wanted_) {

@@ -117,6 +117,8 @@ class Scheduler {
   // A merge waits for the device at its beginning and its end, whatever it has in flight between: there the
   // second has its turn. More would only take memory.
   static constexpr size_t kCompactionsPerExecutor = 2;
+  // Of the device.
+  static constexpr uint64_t kShortShare = 8;
 
   Task<void> Loop();
   Task<void> CommitLoop();
@@ -139,6 +141,10 @@ class Scheduler {
   // Gives up all buffers; false: there is nothing in them.
   bool StartDropOfBuffersLocked();
   bool IdleLocked() const;
+  // So little of the device is left to users that space is reclaimed at once, and nothing is buffered.
+  static bool IsShort(const SpaceNumbers& space) {
+    return space.user_available_bytes < space.total_bytes / kShortShare;
+  }
   void UpdatePressure();
 
   // Jobs; each ends with JobEnded. scheduler_jobs.cc.

@@ -10,13 +10,6 @@
 
 namespace varve {
 
-namespace {
-
-// While less than this share of the device is left to users, nothing is buffered.
-constexpr uint64_t kShortShare = 8;
-
-}  // namespace
-
 void Scheduler::AddBufferElements(const CompactionPlan& plan, uint64_t dropped, VersionEdit& edit) {
   if (!environment_.shape.techniques.compaction_buffer) {
     return;
@@ -26,8 +19,7 @@ void Scheduler::AddBufferElements(const CompactionPlan& plan, uint64_t dropped, 
     arrived += input.place.level < plan.output_level ? input.table->entries() : 0;
   }
   const std::shared_ptr<const Version> version = environment_.versions.current();
-  const SpaceNumbers space = environment_.allocator.numbers();
-  bool may_buffer = space.user_available_bytes >= space.total_bytes / kShortShare;
+  bool may_buffer = !IsShort(environment_.allocator.numbers());
   {
     const std::lock_guard lock(mutex_);
     repeats_.Add(plan.output_level, arrived, dropped);

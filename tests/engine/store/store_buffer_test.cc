@@ -6,23 +6,17 @@
 #include <vector>
 
 #include "engine/base/prng.h"
-#include "engine/version/edit_invariants.h"
-#include "engine/version/invariants.h"
-#include "engine/version/version_set.h"
 #include "tests/engine/store/store_harness.h"
+#include "tests/engine/store/version_watcher.h"
 
 namespace varve::testing {
 namespace {
 
-// Checks every Version and what made it, and keeps the newest.
-class Watcher final : public InstallObserver {
+// And what the tests ask about.
+class Watcher final : public VersionWatcher {
  public:
   void OnInstalled(const std::shared_ptr<const Version>& version, const VersionEdit& edit) override {
-    EXPECT_EQ(CheckVersion(*version), std::vector<std::string>());
-    if (newest_ != nullptr) {
-      EXPECT_EQ(CheckEdit(*newest_, edit), std::vector<std::string>());
-    }
-    newest_ = version;
+    VersionWatcher::OnInstalled(version, edit);
     if (version->totals().total_bytes > 0) {
       most_of_share_ = std::max(most_of_share_, static_cast<double>(version->buffer_bytes()) /
                                                     static_cast<double>(version->totals().total_bytes));
@@ -31,14 +25,11 @@ class Watcher final : public InstallObserver {
       views_ += element.view.has_value() ? 1 : 0;
     }
   }
-  const Version& newest() const { return *newest_; }
-  void Forget() { newest_.reset(); }
   size_t views() const { return views_; }
   // Of all bytes in tables, the most that buffers held.
   double most_of_share() const { return most_of_share_; }
 
  private:
-  std::shared_ptr<const Version> newest_;
   size_t views_ = 0;
   double most_of_share_ = 0;
 };

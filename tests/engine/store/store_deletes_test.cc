@@ -5,30 +5,11 @@
 #include <vector>
 
 #include "engine/base/prng.h"
-#include "engine/version/edit_invariants.h"
-#include "engine/version/invariants.h"
-#include "engine/version/version_set.h"
 #include "tests/engine/store/store_harness.h"
+#include "tests/engine/store/version_watcher.h"
 
 namespace varve::testing {
 namespace {
-
-// Checks every Version and what made it.
-class Watcher final : public InstallObserver {
- public:
-  void OnInstalled(const std::shared_ptr<const Version>& version, const VersionEdit& edit) override {
-    EXPECT_EQ(CheckVersion(*version), std::vector<std::string>());
-    if (newest_ != nullptr) {
-      EXPECT_EQ(CheckEdit(*newest_, edit), std::vector<std::string>());
-    }
-    newest_ = version;
-  }
-  const Version& newest() const { return *newest_; }
-  void Forget() { newest_.reset(); }
-
- private:
-  std::shared_ptr<const Version> newest_;
-};
 
 class StoreDeletes : public ::testing::Test {
  protected:
@@ -86,7 +67,7 @@ class StoreDeletes : public ::testing::Test {
     return std::stoull(json.substr(at + name.size() + 3));
   }
 
-  Watcher watcher_;
+  VersionWatcher watcher_;
   Prng random_{1};
   uint64_t written_ = 0;
   uint64_t near_ = 0;

@@ -7,23 +7,17 @@
 #include <vector>
 
 #include "engine/base/prng.h"
-#include "engine/version/edit_invariants.h"
-#include "engine/version/invariants.h"
-#include "engine/version/version_set.h"
 #include "tests/engine/store/store_harness.h"
+#include "tests/engine/store/version_watcher.h"
 
 namespace varve::testing {
 namespace {
 
-// Checks every Version and what made it, and keeps what the tests ask about.
-class Watcher final : public InstallObserver {
+// And what the tests ask about.
+class Watcher final : public VersionWatcher {
  public:
   void OnInstalled(const std::shared_ptr<const Version>& version, const VersionEdit& edit) override {
-    EXPECT_EQ(CheckVersion(*version), std::vector<std::string>());
-    if (newest_ != nullptr) {
-      EXPECT_EQ(CheckEdit(*newest_, edit), std::vector<std::string>());
-    }
-    newest_ = version;
+    VersionWatcher::OnInstalled(version, edit);
     most_ = std::max(most_, TablesInLogs());
     for (uint32_t level = 1; level < kLevels; level++) {
       deepest_ = std::max(deepest_, version->level(level).log_index.depth());
@@ -36,18 +30,15 @@ class Watcher final : public InstallObserver {
   size_t TablesInLogs() const {
     size_t tables = 0;
     for (uint32_t level = 1; level < kLevels; level++) {
-      tables += newest_->level(level).log.size();
+      tables += newest().level(level).log.size();
     }
     return tables;
   }
-  const Version& newest() const { return *newest_; }
-  void Forget() { newest_.reset(); }
   size_t most() const { return most_; }
   size_t deepest() const { return deepest_; }
   size_t left() const { return left_; }
 
  private:
-  std::shared_ptr<const Version> newest_;
   size_t most_ = 0;
   size_t deepest_ = 0;
   size_t left_ = 0;
