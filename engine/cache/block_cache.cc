@@ -110,19 +110,16 @@ void BlockCache::InsertSuccessor(const BlockKey& key, const BlockRef& block, Cac
   ShardOf(hash)->Insert(key, hash, BlockKind::kData, block, standing);
 }
 
-BlockCache::Shard& BlockCache::ShardOfPieces(TableId table) const {
-  return *ShardOf(HashOf(KeyOfPiece(table, 0)));
-}
-
 void BlockCache::KeepWritten(TableId table, uint64_t table_offset, std::string_view bytes,
                              WrittenFor what_for) {
   Check(table_offset % kWrittenPieceBytes == 0, "a piece of a table that begins in the middle");
-  Shard& shard = ShardOfPieces(table);
   while (!bytes.empty()) {
     const std::string_view piece = bytes.substr(0, kWrittenPieceBytes);
     const BlockKey key = KeyOfPiece(table, table_offset);
+    const uint64_t hash = HashOf(key);
+    Shard& shard = *ShardOf(hash);
     if (shard.HasRoomFor(piece.size(), what_for)) {
-      shard.Insert(key, HashOf(key), BlockKind::kWritten, BlockRef::CopyOf(piece), CacheStanding::kOnTrial);
+      shard.Insert(key, hash, BlockKind::kWritten, BlockRef::CopyOf(piece), CacheStanding::kOnTrial);
     }
     table_offset += piece.size();
     bytes.remove_prefix(piece.size());
@@ -130,10 +127,9 @@ void BlockCache::KeepWritten(TableId table, uint64_t table_offset, std::string_v
 }
 
 bool BlockCache::CopyWritten(TableId table, uint64_t table_offset, std::span<std::byte> into) {
-  Shard& shard = ShardOfPieces(table);
   while (!into.empty()) {
     const BlockKey key = KeyOfPiece(table, table_offset);
-    const BlockRef piece = shard.Lookup(key, HashOf(key), BlockKind::kWritten, nullptr);
+    const BlockRef piece = Lookup(key, BlockKind::kWritten);
     const uint64_t begin = table_offset - key.table_offset;
     const uint64_t count = std::min<uint64_t>(into.size(), kWrittenPieceBytes - begin);
     if (!piece || piece.bytes().size() < begin + count) {
@@ -149,8 +145,7 @@ bool BlockCache::CopyWritten(TableId table, uint64_t table_offset, std::span<std
 void BlockCache::DropWritten(TableId table, uint64_t table_offset, uint64_t bytes) {
   const uint64_t end = table_offset + bytes;
   for (uint64_t at = RoundDown(table_offset, kWrittenPieceBytes); at < end; at += kWrittenPieceBytes) {
-    const BlockKey key = KeyOfPiece(table, at);
-    ShardOfPieces(table).Erase(key, HashOf(key));
+    Erase(KeyOfPiece(table, at));
   }
 }
 

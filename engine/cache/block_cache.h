@@ -138,8 +138,6 @@ class BlockCache {
   friend class HeldBlock;
   class Shard;
   const std::shared_ptr<Shard>& ShardOf(uint64_t hash) const;
-  // Of its pieces: a merge reads many at once, so where a shard has room for some, it is to be for all.
-  Shard& ShardOfPieces(TableId table) const;
 
   uint64_t capacity_bytes_;
   std::atomic<uint64_t> misses_[kBlockKinds] = {};

@@ -13,16 +13,13 @@ constexpr uint64_t kSmallestPercent = 50;
 constexpr uint64_t kLargestPercent = 150;
 
 // What a flush writes goes into the next merge of level 0 but one, what that one writes down from level 1
-// soon after. Deeper tables lie for long.
-std::optional<WrittenFor> WhatForAt(uint32_t level) {
-  switch (level) {
-    case 0:
-      return WrittenFor::kNextMerge;
-    case 1:
-      return WrittenFor::kLaterMerge;
-    default:
-      return std::nullopt;
+// soon after, unless level 1 is appended to, and so ten times as large. Deeper tables lie for long.
+std::optional<WrittenFor> WhatForAt(uint32_t level, const TableShape& shape) {
+  if (level == 0) {
+    return WrittenFor::kNextMerge;
   }
+  return level == 1 && !shape.LimitsOf(level, 0).append ? std::optional(WrittenFor::kLaterMerge)
+                                                        : std::nullopt;
 }
 
 }  // namespace
@@ -64,7 +61,7 @@ void TableOutput::Add(std::string_view internal_key, std::string_view value, Cac
     options.id = environment_.new_table_id();
     options.segment = environment_.shape.OptionsOf(options_.level);
     options.purpose = options_.purpose;
-    options.written_for = WhatForAt(options_.level);
+    options.written_for = WhatForAt(options_.level, environment_.shape);
     if (options_.table_bytes > 0) {
       options.expected_bytes = options_.expected_bytes == 0
                                    ? options_.table_bytes

@@ -42,10 +42,12 @@ constexpr uint64_t kManifestRollBytes = 1 * kMiB;
 // A filter with a reserve takes at most this share of the data that it is for.
 constexpr double kFilterShareMax = 0.004;
 // Of a table's live bytes, what may be dead or shadowed in it before it is written anew: the more of the
-// store its level holds, the less, from the second figure down to the first. With segments a waste spares
-// more writes.
+// store its level holds, the less, from the last figure down to one of the others. With segments a waste
+// spares more writes; and with a Log that holds back what is overwritten soon, a byte of waste in the last
+// level spares more of them than a byte of Log (docs/design/sst-log.md).
 constexpr double kWastedShareMin = 0.17;
 constexpr double kWastedShareMinWithSegments = 0.28;
+constexpr double kWastedShareMinWithSegmentsAndLog = 0.4;
 constexpr double kWastedShareMax = 1.0;
 
 // Of level 1's entries, what may be tombstones; docs/design/deletes.md has the measurements behind these.
@@ -95,7 +97,9 @@ MergeLimits StoreShape::LimitsOf(uint32_t level, double share_of_store) const {
   limits.block = MergesBlocksOf(level);
   limits.append = techniques.append_merge && level >= 1;
   // A level with half of the store or more gets the least; a smaller one may waste as many bytes as that.
-  const double least = limits.append ? kWastedShareMinWithSegments : kWastedShareMin;
+  const double with_segments =
+      techniques.sst_log ? kWastedShareMinWithSegmentsAndLog : kWastedShareMinWithSegments;
+  const double least = limits.append ? with_segments : kWastedShareMin;
   limits.wasted_share_max = std::clamp(least / 2 / std::max(share_of_store, 0.01), least, kWastedShareMax);
   limits.growth_max = growth_max;
   limits.holes_lost_share = sector_bytes > 512 ? kHolesLostSectors4096 : kHolesLostSectors512;
@@ -125,16 +129,21 @@ StoreShape ShapeOf(const Layout& layout, const StoreOptions& options, uint32_t b
     const double tables = static_cast<double>(usable) / static_cast<double>(shape.tree.table_bytes);
     shape.growth_max = std::min(tables / kGrownTablesPerDevice, kGrowthMax);
   }
-  shape.tree.level1_bytes =
-      std::max(std::min(options.level1_bytes, usable / kLevel1PerDevice), shape.tree.table_bytes);
   shape.tree.level_ratio = std::max(options.level_ratio, 2u);
-  // A merge of level 0 writes level 1 anew: it waits until it brings as much.
+  const uint64_t level1_bytes_max = std::max(usable / kLevel1PerDevice, shape.tree.table_bytes);
+  const uint64_t first_bytes = std::clamp(options.level1_bytes, shape.tree.table_bytes, level1_bytes_max);
+  // Appending writes nothing of level 1 anew, so a level of the size of level 0 spares nothing: it is left
+  // out.
+  shape.tree.level1_bytes = shape.techniques.append_merge
+                                ? std::min(shape.tree.level_ratio * first_bytes, level1_bytes_max)
+                                : first_bytes;
+  // A merge of level 0 writes a level of such a size anew: it waits until it brings as much.
   const uint64_t times = shape.techniques.sst_log && options.sst_log_share > 0 ? kLevel0TimesWithLog : 1;
-  const uint64_t tables_as_level1 = std::clamp(times * shape.tree.level1_bytes / shape.memtable_bytes,
-                                               kLevel0TablesMin, times * kLevel0TablesMax);
+  const uint64_t tables_as_first =
+      std::clamp(times * first_bytes / shape.memtable_bytes, kLevel0TablesMin, times * kLevel0TablesMax);
   shape.tree.level0_tables_trigger = options.level0_tables_trigger > 0
                                          ? options.level0_tables_trigger
-                                         : static_cast<uint32_t>(tables_as_level1);
+                                         : static_cast<uint32_t>(tables_as_first);
   // Half of what a memtable may hold: keys that were overwritten in it, and its own overhead, make the table
   // smaller. What a close or a wish for space writes out is smaller by far.
   shape.tree.level0_full_table_bytes = shape.memtable_bytes / 2;

@@ -2,6 +2,7 @@
 // or without any.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "engine/base/prng.h"
@@ -42,6 +43,12 @@ class DrawnTechniques {
       techniques.compaction_buffer = !buffer_random_.OneIn(3);
     }
     return techniques;
+  }
+  // Of so few tables that there are levels below it, also where the store makes it as many times as large as
+  // its ratio says.
+  static uint64_t Level1Bytes(const StoreOptions& options) {
+    const uint64_t times = options.techniques.append_merge ? options.level_ratio : 1;
+    return std::max<uint64_t>(4 / times, 1) * options.table_bytes;
   }
   // All that buffers go by. Mostly so that they hold much, be it hot or not.
   void DrawBuffers(StoreOptions& options) {

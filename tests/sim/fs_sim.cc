@@ -50,7 +50,6 @@ class FsRun {
       // What the store chooses for such a device: tables of the size of an allocation unit waste half of it.
       options_.table_bytes = 512 * kKiB;
     }
-    options_.level1_bytes = 4 * options_.table_bytes;
     options_.level_ratio = 2 + static_cast<uint32_t>(random_.Below(6));
     options_.level0_tables_trigger = 1 + static_cast<uint32_t>(random_.Below(4));
     options_.commit_interval_nanos = uint64_t{1'000} << random_.Below(30);
@@ -135,6 +134,7 @@ class FsRun {
   bool Mount() {
     options_.techniques = techniques_.Next();
     options_.sst_log_share = DrawnTechniques::kLogShare;
+    options_.level1_bytes = DrawnTechniques::Level1Bytes(options_);
     techniques_.DrawBuffers(options_);
     StoreEnvironment environment{.device = device_,
                                  .clock = world_.clock,

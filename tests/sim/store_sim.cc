@@ -55,7 +55,6 @@ class StoreRun {
     options_.memtable_bytes = random_.OneIn(4) ? 256 * kKiB : 16 * kKiB << random_.Below(3);
     options_.block_cache_bytes = random_.OneIn(3) ? 0 : 256 * kKiB;
     options_.table_bytes = 16 * kKiB << random_.Below(3);
-    options_.level1_bytes = 4 * options_.table_bytes;
     options_.level_ratio = 2 + static_cast<uint32_t>(random_.Below(6));
     options_.level0_tables_trigger = 1 + static_cast<uint32_t>(random_.Below(4));
     options_.commit_interval_nanos = uint64_t{1'000} << random_.Below(30);
@@ -126,6 +125,7 @@ class StoreRun {
   bool Open() {
     options_.techniques = techniques_.Next();
     options_.sst_log_share = DrawnTechniques::kLogShare;
+    options_.level1_bytes = DrawnTechniques::Level1Bytes(options_);
     techniques_.DrawBuffers(options_);
     workers_.log_share = options_.techniques.sst_log ? options_.sst_log_share : 0;
     StoreEnvironment environment{.device = device_,

@@ -59,5 +59,22 @@ TEST(StoreShape, Level0WaitsForAsMuchAsLevel1Holds) {
   EXPECT_EQ(ShapeFor(64 * kGiB, false, options).tree.level0_tables_trigger, 2U);
 }
 
+TEST(StoreShape, AppendingLeavesOutTheLevelOfLevel0sSize) {
+  StoreOptions options;
+  options.memtable_bytes = 1 * kMiB;
+  options.table_bytes = 1 * kMiB;
+  options.level1_bytes = 8 * kMiB;
+  EXPECT_EQ(ShapeFor(64 * kGiB, false, options).tree.level1_bytes, 8 * kMiB);
+  const StoreShape appended = ShapeFor(64 * kGiB, true, options);
+  EXPECT_EQ(appended.tree.level1_bytes, 80 * kMiB);
+  EXPECT_EQ(appended.tree.level0_tables_trigger, 8U) << "level 0 waits for no more than without";
+  // A merge of level 0 with all of level 1 fits into what is kept for merges.
+  for (uint64_t device_bytes = 256 * kMiB; device_bytes <= 64 * kGiB; device_bytes *= 2) {
+    const StoreShape shape = ShapeFor(device_bytes, true, options);
+    EXPECT_LE(shape.tree.level1_bytes, device_bytes / 16);
+    EXPECT_GT(shape.merge_share_bytes, shape.tree.level1_bytes + shape.memtable_bytes);
+  }
+}
+
 }  // namespace
 }  // namespace varve
