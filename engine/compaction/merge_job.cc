@@ -20,7 +20,8 @@ namespace varve {
 
 namespace {
 
-constexpr size_t kPartsAtOnce = 3;
+// So many merge at once, each the children of one stretch of keys.
+constexpr size_t kStretches = 3;
 // Of a child's records that are held against its index; more than this share of the child touch so many of
 // its blocks that no block merge pays.
 constexpr uint64_t kHeldBytesMax = 8 * kMiB;
@@ -71,8 +72,9 @@ class PartedMerge {
 
   Task<Result<JobOutput>> Run() {
     std::vector<Task<Status>> workers;
-    for (size_t i = 0; i < std::min(kPartsAtOnce, outputs_.size()); ++i) {
-      workers.push_back(Work());
+    const size_t stretches = std::min(kStretches, outputs_.size());
+    for (size_t i = 0; i < stretches; ++i) {
+      workers.push_back(Work(i * outputs_.size() / stretches, (i + 1) * outputs_.size() / stretches));
     }
     const Status worked = co_await WhenAllOk(std::move(workers));
     JobOutput made = Gather();
@@ -86,11 +88,16 @@ class PartedMerge {
   }
 
  private:
-  // Takes one child after the other until none is left, or one has failed.
-  Task<Status> Work() {
-    while (next_part_ < outputs_.size() && !failed_) {
-      const size_t part = next_part_++;
-      Result<std::optional<ChildOutput>> output = co_await Merge(part);
+  // Merges children [first, end), one after the other, until one has failed.
+  Task<Status> Work(size_t first, size_t end) {
+    PartRecords records = RecordsOf(first, end);
+    for (size_t part = first; part < end && !failed_; ++part) {
+      std::optional<std::string> last;
+      if (part + 1 < plan_.children.size()) {
+        last = plan_.children[part]->largest_key();
+      }
+      records.GoOnTo(std::move(last));
+      Result<std::optional<ChildOutput>> output = co_await Merge(part, records);
       if (!output.ok()) {
         failed_ = true;
         co_return output.error();
@@ -100,11 +107,10 @@ class PartedMerge {
     co_return OkStatus();
   }
 
-  Task<Result<std::optional<ChildOutput>>> Merge(size_t part) {
+  Task<Result<std::optional<ChildOutput>>> Merge(size_t part, PartRecords& records) {
     const LiveTable& child = *plan_.children[part];
     const MergeLimits limits = environment_.shape.LimitsOf(plan_.output_level, LevelsShare());
     const uint64_t expected = ExpectedBytes(child);
-    PartRecords records = RecordsOf(part, expected);
     const bool may_mend = limits.block && child.view().segments.size() == 1;
     RecordRun held;
     JobStatistics statistics;
@@ -260,28 +266,39 @@ class PartedMerge {
     return std::min(kHeldBytesMax, child.valid_bytes() / kHeldShareOfChild);
   }
 
-  PartRecords RecordsOf(size_t part, uint64_t expected_bytes) const {
-    TableIteratorOptions reading = environment_.MergeReading(
-        static_cast<uint32_t>(std::clamp<uint64_t>(expected_bytes, kReadAheadMin, kReadAheadMax)));
+  // What the inputs hold for children [first, end).
+  PartRecords RecordsOf(size_t first, size_t end) const {
     std::optional<std::string> low;
     std::optional<std::string> high;
-    if (part > 0) {
-      low = plan_.children[part - 1]->largest_key();
+    if (first > 0) {
+      low = plan_.children[first - 1]->largest_key();
     }
-    if (part + 1 < plan_.children.size()) {
-      high = plan_.children[part]->largest_key();
-      reading.last_key = *high;
+    if (end < plan_.children.size()) {
+      high = plan_.children[end - 1]->largest_key();
     }
-    std::vector<std::unique_ptr<InternalIterator>> inputs;
+    std::vector<const LiveTable*> tables;
     for (const PlanInput& input : plan_.inputs) {
       const bool meets =
           (!low || input.table->largest_key() > *low) && (!high || input.table->smallest_key() <= *high);
       if (meets) {
-        inputs.push_back(NewTableIterator(environment_.table, input.table->view(), reading));
+        tables.push_back(input.table.get());
       }
     }
+    uint64_t expected_bytes = 0;
+    for (size_t part = first; part < end; ++part) {
+      expected_bytes += ExpectedBytes(*plan_.children[part]);
+    }
+    TableIteratorOptions reading = environment_.MergeReading(static_cast<uint32_t>(std::clamp<uint64_t>(
+        expected_bytes / std::max<size_t>(tables.size(), 1), kReadAheadMin, kReadAheadMax)));
+    if (high) {
+      reading.last_key = *high;
+    }
+    std::vector<std::unique_ptr<InternalIterator>> inputs;
+    for (const LiveTable* table : tables) {
+      inputs.push_back(NewTableIterator(environment_.table, table->view(), reading));
+    }
     MergeObserver* const observer = plan_.inputs.front().place.level == 0 ? environment_.observer : nullptr;
-    return PartRecords(NewMergingIterator(std::move(inputs)), std::move(low), std::move(high), observer);
+    return PartRecords(NewMergingIterator(std::move(inputs)), std::move(low), observer);
   }
 
   // What the parts have made, also where some have failed.
@@ -322,7 +339,6 @@ class PartedMerge {
   const uint64_t input_bytes_;
   const uint64_t child_bytes_;
   std::vector<TableId> ids_;  // sorted
-  size_t next_part_ = 0;
   bool failed_ = false;
   // Nothing for a child that stays as it is.
   std::vector<std::optional<ChildOutput>> outputs_;

@@ -2,17 +2,26 @@
 
 #include <utility>
 
+#include "engine/base/check.h"
 #include "engine/base/internal_key.h"
 
 namespace varve {
 
 PartRecords::PartRecords(std::unique_ptr<InternalIterator> inputs, std::optional<std::string> low,
-                         std::optional<std::string> high, MergeObserver* observer)
-    : inputs_(std::move(inputs)), low_(std::move(low)), high_(std::move(high)), observer_(observer) {
+                         MergeObserver* observer)
+    : inputs_(std::move(inputs)), low_(std::move(low)), observer_(observer) {
+}
+
+void PartRecords::GoOnTo(std::optional<std::string> high) {
+  Check(!begun_ || !HasMore(), "a child has left records to the next");
+  high_ = std::move(high);
 }
 
 Step PartRecords::SeekToFirst() {
   passed_bytes_ = 0;
+  if (std::exchange(begun_, true)) {
+    return Step::kDone;
+  }
   if (!low_) {
     return inputs_->SeekToFirst();
   }

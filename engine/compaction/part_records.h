@@ -1,4 +1,6 @@
-// PartRecords: what the inputs of a merge hold for one child table, forward, in pieces.
+// PartRecords: what the inputs of a merge hold for neighbouring child tables, one child after the other,
+// forward, in pieces. A walk of its own for each child would read the blocks at its ends twice, of each
+// segment of each input, and look up its place in all of them.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +15,22 @@ namespace varve {
 
 class PartRecords final : public ForwardIterator {
  public:
-  // Records of user keys behind `low` and up to `high`, both held, where there are such bounds. `observer`
-  // sees each key that is read; may be nullptr.
+  // Records of user keys behind `low`, where there is such a bound. `observer` sees each key that is read;
+  // may be nullptr.
   PartRecords(std::unique_ptr<InternalIterator> inputs, std::optional<std::string> low,
-              std::optional<std::string> high, MergeObserver* observer);
+              MergeObserver* observer);
 
-  // The walk pauses once so many bytes of keys and values lie behind it; it goes on where it stands when the
-  // limit is raised.
+  // The next child takes user keys up to `high`, or all that are left. Precondition: the one before has taken
+  // its own.
+  void GoOnTo(std::optional<std::string> high);
+
+  // The walk of a child's records pauses once so many bytes of keys and values lie behind it; it goes on
+  // where it stands when the limit is raised.
   void LimitTo(uint64_t bytes) { limit_bytes_ = bytes; }
   // Whether it would go on without the limit.
   bool HasMore() const;
 
+  // Of the child's.
   Step SeekToFirst() override;
   Step Next() override;
   Task<void> Load() override;
@@ -37,7 +44,8 @@ class PartRecords final : public ForwardIterator {
  private:
   std::unique_ptr<InternalIterator> inputs_;
   const std::optional<std::string> low_;
-  const std::optional<std::string> high_;
+  std::optional<std::string> high_;
+  bool begun_ = false;
   MergeObserver* const observer_;
   uint64_t limit_bytes_ = UINT64_MAX;
   uint64_t passed_bytes_ = 0;
