@@ -145,7 +145,7 @@ struct StoreOptions {
   uint64_t commit_interval_nanos = 1'000'000'000;
   uint64_t table_bytes = 64 * kMiB;
   uint32_t level_ratio = 10;
-  uint64_t level1_bytes = 256 * kMiB;
+  uint64_t level1_bytes = 256 * kMiB;  // times level_ratio with techniques.append_merge
   // With techniques.sst_log: what SST-Logs may hold, of the bytes in Trees (L2SM, section III-B).
   double sst_log_share = 0.1;
   // With techniques.compaction_buffer: what buffers may hold, of the bytes of all tables; how much of a part
