@@ -92,11 +92,7 @@ class PartedMerge {
   Task<Status> Work(size_t first, size_t end) {
     PartRecords records = RecordsOf(first, end);
     for (size_t part = first; part < end && !failed_; ++part) {
-      std::optional<std::string> last;
-      if (part + 1 < plan_.children.size()) {
-        last = plan_.children[part]->largest_key();
-      }
-      records.GoOnTo(std::move(last));
+      records.GoOnTo(LastKeyFor(part));
       Result<std::optional<ChildOutput>> output = co_await Merge(part, records);
       if (!output.ok()) {
         failed_ = true;
@@ -266,16 +262,18 @@ class PartedMerge {
     return std::min(kHeldBytesMax, child.valid_bytes() / kHeldShareOfChild);
   }
 
+  // Up to which key child `part` takes records; nullopt: all that are left.
+  std::optional<std::string> LastKeyFor(size_t part) const {
+    if (part + 1 == plan_.children.size()) {
+      return std::nullopt;
+    }
+    return std::string(plan_.children[part]->largest_key());
+  }
+
   // What the inputs hold for children [first, end).
   PartRecords RecordsOf(size_t first, size_t end) const {
-    std::optional<std::string> low;
-    std::optional<std::string> high;
-    if (first > 0) {
-      low = plan_.children[first - 1]->largest_key();
-    }
-    if (end < plan_.children.size()) {
-      high = plan_.children[end - 1]->largest_key();
-    }
+    std::optional<std::string> low = first > 0 ? LastKeyFor(first - 1) : std::nullopt;
+    const std::optional<std::string> high = LastKeyFor(end - 1);
     std::vector<const LiveTable*> tables;
     for (const PlanInput& input : plan_.inputs) {
       const bool meets =

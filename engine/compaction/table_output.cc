@@ -13,7 +13,7 @@ constexpr uint64_t kSmallestPercent = 50;
 constexpr uint64_t kLargestPercent = 150;
 
 // What a flush writes goes into the next merge of level 0 but one, what that one writes down from level 1
-// soon after, unless level 1 is appended to, and so ten times as large. Deeper tables lie for long.
+// soon after, unless level 1 is appended to, and so as large as level 2 would be. Deeper tables lie for long.
 std::optional<WrittenFor> WhatForAt(uint32_t level, const TableShape& shape) {
   if (level == 0) {
     return WrittenFor::kNextMerge;

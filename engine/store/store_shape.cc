@@ -43,8 +43,7 @@ constexpr uint64_t kManifestRollBytes = 1 * kMiB;
 constexpr double kFilterShareMax = 0.004;
 // Of a table's live bytes, what may be dead or shadowed in it before it is written anew: the more of the
 // store its level holds, the less, from the last figure down to one of the others. With segments a waste
-// spares more writes; and with a Log that holds back what is overwritten soon, a byte of waste in the last
-// level spares more of them than a byte of Log (docs/design/sst-log.md).
+// spares more writes; with a Log, part of the space that it may take is waste (docs/design/sst-log.md).
 constexpr double kWastedShareMin = 0.17;
 constexpr double kWastedShareMinWithSegments = 0.28;
 constexpr double kWastedShareMinWithSegmentsAndLog = 0.4;
@@ -98,7 +97,7 @@ MergeLimits StoreShape::LimitsOf(uint32_t level, double share_of_store) const {
   limits.append = techniques.append_merge && level >= 1;
   // A level with half of the store or more gets the least; a smaller one may waste as many bytes as that.
   const double with_segments =
-      techniques.sst_log ? kWastedShareMinWithSegmentsAndLog : kWastedShareMinWithSegments;
+      tree.log_share > 0 ? kWastedShareMinWithSegmentsAndLog : kWastedShareMinWithSegments;
   const double least = limits.append ? with_segments : kWastedShareMin;
   limits.wasted_share_max = std::clamp(least / 2 / std::max(share_of_store, 0.01), least, kWastedShareMax);
   limits.growth_max = growth_max;
@@ -137,8 +136,9 @@ StoreShape ShapeOf(const Layout& layout, const StoreOptions& options, uint32_t b
   shape.tree.level1_bytes = shape.techniques.append_merge
                                 ? std::min(shape.tree.level_ratio * first_bytes, level1_bytes_max)
                                 : first_bytes;
+  shape.tree.log_share = shape.techniques.sst_log ? options.sst_log_share : 0;
   // A merge of level 0 writes a level of such a size anew: it waits until it brings as much.
-  const uint64_t times = shape.techniques.sst_log && options.sst_log_share > 0 ? kLevel0TimesWithLog : 1;
+  const uint64_t times = shape.tree.log_share > 0 ? kLevel0TimesWithLog : 1;
   const uint64_t tables_as_first =
       std::clamp(times * first_bytes / shape.memtable_bytes, kLevel0TablesMin, times * kLevel0TablesMax);
   shape.tree.level0_tables_trigger = options.level0_tables_trigger > 0
@@ -150,7 +150,6 @@ StoreShape ShapeOf(const Layout& layout, const StoreOptions& options, uint32_t b
   shape.tree.grandparent_tables_max = kGrandparentTablesMax;
   shape.buffer_share = shape.techniques.compaction_buffer ? options.buffer_share : 0;
   shape.buffer_hot_share = options.buffer_hot_share;
-  shape.tree.log_share = shape.techniques.sst_log ? options.sst_log_share : 0;
   if (shape.techniques.delete_aware) {
     shape.tree.deletes.share_max = kDeleteShareMax;
     shape.tree.deletes.reclaim_min = kReclaimMin;

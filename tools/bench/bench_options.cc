@@ -156,7 +156,10 @@ void AddEngineOptions(CLI::App& command, RunOptions& options) {
   command.add_option("--ratio", options.level_ratio, "Size of a level by the one above")
       ->check(CLI::Range(2, 100))
       ->capture_default_str();
-  command.add_option("--level1", options.level1_bytes, "Size of level 1 (default: 256M)")->transform(Size());
+  command
+      .add_option("--level1", options.level1_bytes,
+                  "Size of level 1; with append merge times the ratio (default: 256M)")
+      ->transform(Size());
   command.add_option("--background", options.background_threads, "Threads that merge")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();

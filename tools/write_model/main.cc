@@ -76,7 +76,8 @@ int Main(int argc, char** argv) {
   app.add_option("--block-size", arguments.model.block_bytes, "Target size of a data block")->transform(size);
   app.add_option("--memtable", store.memtable_bytes, "Write buffer")->transform(size);
   app.add_option("--table-size", store.table_bytes, "Target size of a table")->transform(size);
-  app.add_option("--level1", store.level1_bytes, "Size of level 1")->transform(size);
+  app.add_option("--level1", store.level1_bytes, "Size of level 1; with append merge times the ratio")
+      ->transform(size);
   app.add_option("--ratio", store.level_ratio, "Size of a level by the one above");
   app.add_option("--json", arguments.json, "Write it to this file too, as varve bench does");
   CLI11_PARSE(app, argc, argv);
