@@ -4,11 +4,35 @@
 #include <utility>
 #include <vector>
 
+#include "engine/compaction/flushed_standing.h"
 #include "engine/compaction/merge_loop.h"
 #include "engine/compaction/output_space.h"
 #include "engine/compaction/table_output.h"
 
 namespace varve {
+
+namespace {
+
+// What it passes on stands in the cache as what it replaces.
+class FlushedSink final : public RecordSink {
+ public:
+  FlushedSink(RecordSink& output, const TableEnvironment& environment, std::shared_ptr<const Version> base)
+      : output_(output), standing_(environment, std::move(base)) {}
+
+  bool NeedsCut(std::string_view user_key) override { return output_.NeedsCut(user_key); }
+  Task<Status> Cut() override { return output_.Cut(); }
+  void Add(std::string_view internal_key, std::string_view value, CacheStanding) override {
+    output_.Add(internal_key, value, standing_.Of(UserKeyOf(internal_key)));
+  }
+  bool WantsDrain() const override { return output_.WantsDrain(); }
+  Task<Status> Drain() override { return output_.Drain(); }
+
+ private:
+  RecordSink& output_;
+  FlushedStanding standing_;
+};
+
+}  // namespace
 
 Task<Result<JobOutput>> RunFlush(JobEnvironment environment, FlushInput input) {
   OutputSpaceInput space;
@@ -33,7 +57,12 @@ Task<Result<JobOutput>> RunFlush(JobEnvironment environment, FlushInput input) {
   }
   MergeRules rules(std::move(input.snapshots), older ? &*older : nullptr);
   JobOutput made;
-  Status merged = co_await MergeRecords(environment, *input.records, rules, nullptr, output, made.statistics);
+  std::optional<FlushedSink> caching;
+  if (input.is_read) {
+    caching.emplace(output, environment.table, input.base);
+  }
+  RecordSink& sink = caching ? static_cast<RecordSink&>(*caching) : output;
+  Status merged = co_await MergeRecords(environment, *input.records, rules, nullptr, sink, made.statistics);
   if (!merged.ok()) {
     co_await output.Abandon();
     co_return merged.error();

@@ -22,6 +22,9 @@ struct FlushInput {
   SnapshotList snapshots;
   // What is in tables, and with it all that is older than the records; nullptr: it is not known.
   std::shared_ptr<const Version> base;
+  // Readers come for records of late: what is written enters the cache, as what it replaces stands there.
+  // Needs `base`.
+  bool is_read = false;
 };
 
 // One table of level 0 (none when the memtable is empty), durable when the Task ends: the edit adds it and

@@ -1,23 +1,10 @@
 #include "engine/compaction/older_data.h"
 
 #include <algorithm>
-#include <span>
 
 #include "engine/table/block_reader.h"
 
 namespace varve {
-
-OlderData::OlderData(std::shared_ptr<const Version> version, uint32_t level, std::vector<TableId> except)
-    : version_(std::move(version)), except_(std::move(except)) {
-  for (uint32_t i = level; i < kLevels; ++i) {
-    if (i > level && !version_->tree(i).empty()) {
-      trees_.push_back(version_->tree(i).First());
-    }
-    if (!version_->level(i).log.empty()) {
-      logs_.push_back(&version_->level(i).log_index);
-    }
-  }
-}
 
 bool OlderData::IsExcepted(const LiveTable& table) const {
   return std::binary_search(except_.begin(), except_.end(), table.id());
@@ -25,20 +12,8 @@ bool OlderData::IsExcepted(const LiveTable& table) const {
 
 template <typename Visit>
 bool OlderData::AnyTable(std::string_view user_key, Visit visit) {
-  for (SortedTables::Cursor& cursor : trees_) {
-    while (cursor.Valid() && cursor->largest_key() < user_key) {
-      cursor.Next();
-    }
-    if (cursor.Valid() && cursor->smallest_key() <= user_key && !IsExcepted(*cursor) && visit(*cursor)) {
-      return true;
-    }
-  }
-  for (const LogIndex* log : logs_) {
-    const std::span<const LiveTable* const> tables = log->At(user_key);
-    if (std::any_of(tables.begin(), tables.end(),
-                    [&](const LiveTable* table) { return !IsExcepted(*table) && visit(*table); })) {
-      return true;
-    }
+  if (tables_.Any(user_key, [&](const LiveTable& table) { return !IsExcepted(table) && visit(table); })) {
+    return true;
   }
   return std::any_of(beside_.begin(), beside_.end(), [&](const LiveTable* table) {
     return table->range().Contains(user_key) && visit(*table);

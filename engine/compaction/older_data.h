@@ -15,6 +15,7 @@
 
 #include "engine/base/units.h"
 #include "engine/cache/block_ref.h"
+#include "engine/compaction/deeper_tables.h"
 #include "engine/ring/task.h"
 #include "engine/table/table_environment.h"
 #include "engine/table/table_lookup.h"
@@ -26,7 +27,8 @@ class OlderData {
  public:
   // What is read after Tree `level`: Log_level and every deeper Tree and Log. Tables in `except` (the merge's
   // own inputs) do not count; they must be sorted by id.
-  OlderData(std::shared_ptr<const Version> version, uint32_t level, std::vector<TableId> except);
+  OlderData(std::shared_ptr<const Version> version, uint32_t level, std::vector<TableId> except)
+      : tables_(std::move(version), level), except_(std::move(except)) {}
   // A table that is read after the output beside those: its whole content counts. It must outlive this.
   void AddTable(const LiveTable& table) { beside_.push_back(&table); }
   // From now on MayHoldByTables may be asked. Until so many bytes were read for it, pages of filters are read
@@ -52,12 +54,8 @@ class OlderData {
   // Empty: it is not worth its reading, or cannot be read.
   Task<BlockRef> Read(const LiveTable& table, const TableLookupWalk& walk);
 
-  std::shared_ptr<const Version> version_;
+  DeeperTables tables_;
   std::vector<TableId> except_;
-  // One for each deeper Tree that has tables.
-  std::vector<SortedTables::Cursor> trees_;
-  // Of the Logs that have tables.
-  std::vector<const LogIndex*> logs_;
   std::vector<const LiveTable*> beside_;
 
   const TableEnvironment* environment_ = nullptr;

@@ -8,11 +8,10 @@
 
 namespace varve {
 
-// The memtable must outlive it, or be held by it. `standing`: of all its records.
+// The memtable must outlive it, or be held by it.
 class MemtableSource final : public InternalIterator {
  public:
-  explicit MemtableSource(const Memtable& memtable, CacheStanding standing = CacheStanding::kAbsent)
-      : walk_(memtable), standing_(standing) {}
+  explicit MemtableSource(const Memtable& memtable) : walk_(memtable) {}
 
   Step Seek(std::string_view internal_key) override {
     walk_.Seek(internal_key);
@@ -44,11 +43,9 @@ class MemtableSource final : public InternalIterator {
   std::string_view key() const override { return walk_.key(); }
   std::string_view value() const override { return walk_.value(); }
   Status status() const override { return {}; }
-  CacheStanding standing() const override { return standing_; }
 
  private:
   Memtable::Iterator walk_;
-  const CacheStanding standing_;
 };
 
 }  // namespace varve

@@ -1,5 +1,6 @@
 #include "engine/store/read_path.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -23,6 +24,13 @@ constexpr uint64_t kFirstReadShare = 16;
 // once with the first that costs hardly more, and saves the walk a wait.
 uint32_t FirstReadBytes(uint64_t run_bytes, uint64_t store_bytes) {
   return run_bytes >= store_bytes / kFirstReadShare ? kFirstReadBytes : 0;
+}
+
+// The same of a walk that goes on.
+uint32_t ShareOfReadahead(uint32_t readahead_bytes, uint64_t run_bytes, uint64_t store_bytes) {
+  const double share =
+      static_cast<double>(run_bytes) / static_cast<double>(std::max<uint64_t>(store_bytes, 1));
+  return static_cast<uint32_t>(share * readahead_bytes);
 }
 
 // What the memtables know: newest first.
@@ -167,11 +175,16 @@ std::unique_ptr<InternalIterator> NewStateIterator(const TableEnvironment& table
   options.fill_cache = read.fill_cache;
   options.pass_over_damage = read.pass_over_damage;
   const uint64_t store_bytes = state.version->totals().total_bytes;
+  const auto set_first_read = [&](uint64_t run_bytes) {
+    options.first_read_bytes = read.goes_on
+                                   ? ShareOfReadahead(options.readahead_bytes, run_bytes, store_bytes)
+                                   : FirstReadBytes(run_bytes, store_bytes);
+  };
   std::vector<std::unique_ptr<InternalIterator>> sources;
   const auto add_run = [&](const SortedTables& run, bool beside_tree) {
     const SortedTables::Cursor first = run.Seek(lower);
     if (first.Valid() && MayHoldAny(*first, lower, upper)) {
-      options.first_read_bytes = FirstReadBytes(run.totals().total_bytes, store_bytes);
+      set_first_read(run.totals().total_bytes);
       sources.push_back(NewTreeIterator(tables, run, options, beside_tree));
     }
   };
@@ -182,7 +195,7 @@ std::unique_ptr<InternalIterator> NewStateIterator(const TableEnvironment& table
   for (const StampedTable& placed : state.version->level0()) {
     if (MayHoldAny(*placed.table, lower, upper)) {
       placed->CountSeek(true);
-      options.first_read_bytes = FirstReadBytes(placed->total_bytes(), store_bytes);
+      set_first_read(placed->total_bytes());
       sources.push_back(NewTableIterator(tables, placed->view(), options));
     }
   }

@@ -264,7 +264,8 @@ JobEnvironment StoreImpl::MakeJobEnvironment() {
           .has_one_generation = [versions =
                                      versions_.get()](TableId id) { return versions->HasOneGeneration(id); },
           .carries_cached = shape_.techniques.block_merge || shape_.techniques.append_merge ||
-                            shape_.techniques.carry || shape_.techniques.warm_up,
+                            shape_.techniques.compaction_buffer || shape_.techniques.carry ||
+                            shape_.techniques.warm_up,
           .observer = hot_keys_.get(),
           .removes_tombstones_early = shape_.techniques.delete_aware};
 }

@@ -20,6 +20,7 @@
 #include "engine/compaction/job_environment.h"
 #include "engine/compaction_buffer/freeze.h"
 #include "engine/ring/async_event.h"
+#include "engine/ring/async_mutex.h"
 #include "engine/ring/executor.h"
 #include "engine/ring/interruptible_sleep.h"
 #include "engine/ring/task.h"
@@ -149,8 +150,8 @@ class Scheduler {
 
   // Jobs; each ends with JobEnded. scheduler_jobs.cc.
   Task<void> RunFlushJob(std::shared_ptr<HeldMemtable> held);
-  // How records that a flush writes stand in the cache: they were in memory. Once a flush.
-  CacheStanding StandingOfFlushed(uint64_t records);
+  // Whether readers come for so many records that were written of late. Once a flush.
+  bool AreRead(uint64_t records);
   Task<Status> Flush(HeldMemtable& held);
   Task<void> RunCompactionJob(CompactionPlan plan);
   // `dropped`: the records that the merge left out.
@@ -181,6 +182,8 @@ class Scheduler {
   AsyncEvent unsynced_;
   // Something came into a buffer: the trim interval begins.
   AsyncEvent buffered_;
+  // What may come into buffers goes by what is in them: held from that look to the install.
+  AsyncMutex buffering_;
   WaitList progress_;
   std::atomic<bool> space_exhausted_{false};
   std::atomic<bool> readers_have_paid_{false};

@@ -25,20 +25,23 @@ void Scheduler::AddBufferElements(const CompactionPlan& plan, uint64_t dropped, 
     repeats_.Add(plan.output_level, arrived, dropped);
     may_buffer = may_buffer && !repeats_.frozen(plan.output_level) && !space_wanted_ && !dropping_buffers_;
   }
-  if (!may_buffer) {
-    return;  // the install makes holes of all that is merged
+  // Without elements the install makes holes of all that is merged.
+  if (may_buffer) {
+    edit.buffer_elements =
+        BufferElementsOf(environment_.jobs.table, *version, plan, environment_.shape.buffer_hot_share);
   }
-  edit.buffer_elements =
-      BufferElementsOf(environment_.jobs.table, *version, plan, environment_.shape.buffer_hot_share);
   uint64_t bytes = 0;
   for (const VersionEdit::BufferElement& element : edit.buffer_elements) {
     bytes += element.view.has_value() ? element.view->allocated_bytes() : 0;
   }
-  const auto limit = static_cast<uint64_t>(environment_.shape.buffer_share *
-                                           static_cast<double>(version->totals().total_bytes));
+  // What goes down may replace as much as it brings.
+  const uint64_t all_bytes = version->totals().total_bytes;
+  const uint64_t staying_bytes = all_bytes - std::min(all_bytes, plan.input_bytes());
+  const auto limit =
+      static_cast<uint64_t>(environment_.shape.buffer_share * static_cast<double>(staying_bytes));
   if (bytes > limit) {
     edit.buffer_elements.clear();
-    return;
+    bytes = 0;
   }
   const uint64_t with_new = version->buffer_bytes() + bytes;
   if (with_new > limit) {

@@ -86,11 +86,10 @@ Task<Status> Scheduler::FlushBeforeStart() {
   co_return OkStatus();
 }
 
-CacheStanding Scheduler::StandingOfFlushed(uint64_t records) {
+bool Scheduler::AreRead(uint64_t records) {
   const uint64_t gets = environment_.statistics.hot.Sum(&HotCounters::Line::gets);
   const uint64_t gets_since = gets - std::exchange(gets_at_flush_, gets);
-  const bool is_read = gets_since * kRecordsForAGet >= records;
-  return environment_.jobs.carries_cached && is_read ? CacheStanding::kProven : CacheStanding::kAbsent;
+  return gets_since * kRecordsForAGet >= records;
 }
 
 Task<Status> Scheduler::Flush(HeldMemtable& held) {
@@ -101,11 +100,12 @@ Task<Status> Scheduler::Flush(HeldMemtable& held) {
   environment_.memtables.ReleasePromise(held);
   const Memtable::Totals totals = held.memtable.totals();
   FlushInput input;
-  input.records = std::make_unique<MemtableSource>(held.memtable, StandingOfFlushed(totals.entries));
+  input.records = std::make_unique<MemtableSource>(held.memtable);
   input.bytes_max = totals.user_bytes;
   input.entries_max = totals.entries;
   input.snapshots = environment_.snapshots.SequencesToKeep(environment_.memtables.visible_number());
   input.base = environment_.versions.current();
+  input.is_read = AreRead(totals.entries) && environment_.jobs.carries_cached;
   JobEnvironment jobs = environment_.jobs;
   // Its data was acknowledged: a close waits for it.
   jobs.cancelled = nullptr;
@@ -237,6 +237,10 @@ Task<Status> Scheduler::Compact(const CompactionPlan& plan, uint64_t& dropped) {
   StoreStatistics::OfLevel& level = environment_.statistics.by_level[plan.output_level];
   level.read_bytes += output->statistics.read_bytes;
   level.written_bytes += output->statistics.written_bytes;
+  AsyncMutex::Guard buffering;
+  if (environment_.shape.techniques.compaction_buffer) {
+    buffering = co_await buffering_.Lock();
+  }
   AddBufferElements(plan, dropped, output->edit);
   const bool buffers = !output->edit.buffer_elements.empty();
   const Status installed = co_await InstallOutput(std::move(*output));

@@ -91,6 +91,9 @@ struct ReadOptions {
   // older version of it, or something that was deleted, may appear instead: good enough to look for names,
   // never for data.
   bool pass_over_damage = false;
+  // Iterators only: the walk goes on where another one ended, and is long. Reads ahead from the start, of
+  // each part of the store as much as it has of the whole.
+  bool goes_on = false;
 };
 
 // Walks keys in order at one snapshot, forward and backward. Made by one executor and used by one coroutine
@@ -125,8 +128,8 @@ struct Techniques {
   bool compaction_buffer = false;
   bool delete_aware = false;
   bool monkey = false;
-  // What merges write anew of cached blocks enters the cache; block merge and append merge do that by
-  // themselves.
+  // What merges write anew of cached blocks enters the cache; so it does with block merge, append merge and
+  // the compaction buffer.
   bool carry = false;
   // The same of every new block that holds a record of a cached one, as warm-up schemes do that LSbM compares
   // with (section 6.3.1).
@@ -151,7 +154,7 @@ struct StoreOptions {
   // With techniques.compaction_buffer: what buffers may hold, of the bytes of all tables; how much of a part
   // of a table has to be cached for them to keep it; and how often what is not hot any more leaves them
   // (LSbM, section 4.2).
-  double buffer_share = 0.04;
+  double buffer_share = 0.01;
   double buffer_hot_share = 0.8;
   uint64_t buffer_trim_interval_nanos = 30'000'000'000;
   // Tables of level 0 that are merged; 0: as many as make up level 1, within bounds.

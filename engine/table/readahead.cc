@@ -23,7 +23,8 @@ uint64_t Readahead::PlanBytes(const BlockHandle& block) {
   if (++reads_ <= kReadsBeforeGrowth) {
     return first_bytes_;
   }
-  grown_bytes_ = std::min<uint64_t>(std::max(grown_bytes_ * 2, kFirstGrownBytes), bytes_max_);
+  const uint64_t least = std::max<uint64_t>(first_bytes_, kFirstGrownBytes);
+  grown_bytes_ = std::min<uint64_t>(std::max(grown_bytes_ * 2, least), bytes_max_);
   return grown_bytes_;
 }
 

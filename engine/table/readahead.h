@@ -14,7 +14,7 @@ namespace varve {
 class Readahead {
  public:
   // Reads grow from one block to `bytes_max` while the walk goes on; with `sequential` they are that large
-  // from the start. The first covers `first_bytes`.
+  // from the start. The first covers `first_bytes`, and none that follows it less.
   Readahead(uint32_t bytes_max, bool sequential, uint32_t first_bytes = 0)
       : bytes_max_(bytes_max), sequential_(sequential), first_bytes_(first_bytes) {}
 

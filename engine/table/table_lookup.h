@@ -80,6 +80,8 @@ class TableLookupWalk {
   const BlockHandle& wanted() const { return wanted_; }
   BlockKind wanted_kind() const { return wanted_kind_; }
   bool filter_passed() const { return filter_passed_; }
+  // The data block that may hold the key, once a walk to the depth of blocks has answered kInBlock.
+  const BlockHandle& data_block() const { return child_; }
   void Provide(BlockRef block) { provided_ = std::move(block); }
   // Before the first Run: the walk is to stop, once, before it looks into a data block, since filters and
   // indexes say that the table may hold the key. Run() is false then, and the next one goes on.

@@ -16,12 +16,6 @@ std::string_view DirectoryStream::name() const {
   return iterator_->key().substr(NamespaceKey::kInodePrefixBytes);
 }
 
-Task<void> DirectoryStream::Advance() {
-  if (iterator_->Next() == Step::kNeedsIo) {
-    co_await iterator_->Load();
-  }
-}
-
 bool DirectoryStream::MayBeShown() {
   // Names that no file may have: a damaged store must not show them.
   if (!CheckName(name()).ok()) {
@@ -33,11 +27,20 @@ bool DirectoryStream::MayBeShown() {
   return passed_ == names_.end() || names_.At(passed_) == name();
 }
 
-Task<void> DirectoryStream::Settle() {
-  while (iterator_->Valid() && !MayBeShown()) {
-    co_await Advance();
+Step DirectoryStream::Settle(Step moved) {
+  while (moved == Step::kDone && iterator_->Valid() && !MayBeShown()) {
+    moved = iterator_->Next();
   }
-  ended_ = !iterator_->Valid() || (last_name_ && name() > *last_name_);
+  if (moved == Step::kDone) {
+    ended_ = !iterator_->Valid() || (last_name_ && name() > *last_name_);
+  }
+  return moved;
+}
+
+Task<void> DirectoryStream::Load() {
+  do {
+    co_await iterator_->Load();
+  } while (Settle(Step::kDone) == Step::kNeedsIo);
 }
 
 Task<void> DirectoryStream::Seek(const PassedNames::Place& place) {
@@ -45,11 +48,11 @@ Task<void> DirectoryStream::Seek(const PassedNames::Place& place) {
   if (iterator_->Seek(target) == Step::kNeedsIo) {
     co_await iterator_->Load();
   }
-  if (place.passed != 0 && iterator_->Valid() && name() == place.last) {
-    co_await Advance();
-  }
   passed_ = place.passed;
-  co_await Settle();
+  const bool at_last = place.passed != 0 && iterator_->Valid() && name() == place.last;
+  if (Settle(at_last ? iterator_->Next() : Step::kDone) == Step::kNeedsIo) {
+    co_await Load();
+  }
 }
 
 Task<Status> DirectoryStream::MoveTo(uint64_t passed) {
@@ -59,13 +62,15 @@ Task<Status> DirectoryStream::MoveTo(uint64_t passed) {
   }
   const NamespaceKey lower = NamespaceKey::Prefix(NamespaceKind::kDirent, inode_);
   const NamespaceKey upper = NamespaceKey::End(NamespaceKind::kDirent, inode_);
-  iterator_ = store_.NewIterator(lower, upper, ReadOptions{});
+  iterator_ = store_.NewIterator(lower, upper, {.goes_on = place.passed > 0});
   if (place.passed < names_.first()) {
     names_.Forget(place.passed);
   }
   co_await Seek(place);
   while (Valid() && passed_ < passed) {
-    (void)co_await Next();  // an error ends the loop and is the iterator's
+    if (Next() == Step::kNeedsIo) {
+      co_await Load();
+    }
     names_.Trim(passed_ - 1);
   }
   // The same place may be asked for again.
@@ -74,14 +79,12 @@ Task<Status> DirectoryStream::MoveTo(uint64_t passed) {
   co_return iterator_->status();
 }
 
-Task<Status> DirectoryStream::Next() {
+Step DirectoryStream::Next() {
   if (passed_ == names_.end()) {
     names_.Append(name());
   }
   ++passed_;
-  co_await Advance();
-  co_await Settle();
-  co_return iterator_->status();
+  return Settle(iterator_->Next());
 }
 
 Task<void> DirectoryStream::NoteEnd() {

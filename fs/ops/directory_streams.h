@@ -13,6 +13,7 @@
 #include <unordered_map>
 
 #include "engine/base/result.h"
+#include "engine/base/step.h"
 #include "engine/ring/task.h"
 #include "engine/store/store.h"
 #include "fs/ops/filesystem.h"
@@ -32,8 +33,10 @@ class DirectoryStream {
   void Restart();
   // Behind `passed` entries, or to the end, on the newest state of the store, which is then held until Rest.
   Task<Status> MoveTo(uint64_t passed);
-  // Passes the entry. Precondition: Valid().
-  Task<Status> Next();
+  // Passes the entry; kNeedsIo: Load() completes it. Precondition: Valid().
+  [[nodiscard]] Step Next();
+  Task<void> Load();
+  Status status() const { return iterator_->status(); }
   // Ends what MoveTo began: nothing of the store is held any more.
   Task<void> Rest();
   bool Valid() const { return !ended_ && iterator_->Valid(); }
@@ -43,10 +46,9 @@ class DirectoryStream {
   std::string_view value() const { return iterator_->value(); }
 
  private:
-  Task<void> Advance();
   Task<void> Seek(const PassedNames::Place& place);
-  // Walks on to what may be shown.
-  Task<void> Settle();
+  // The iterator has moved, or is about to: walks on to what may be shown.
+  Step Settle(Step moved);
   // Whether the entry is to be shown; notes that remembered names before it are gone.
   bool MayBeShown();
   // A pass ends where the directory ended when its first call did: who makes or renames a file for each one

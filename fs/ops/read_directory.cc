@@ -97,8 +97,10 @@ Task<Status> FileSystem::ListStream(DirectoryStream& stream, DirectorySink& sink
       }
       co_return Status();
     }
-    Status moved = co_await stream.Next();
-    if (!moved.ok()) {
+    if (stream.Next() == Step::kNeedsIo) {
+      co_await stream.Load();
+    }
+    if (Status moved = stream.status(); !moved.ok()) {
       co_return moved;
     }
   }

@@ -37,8 +37,8 @@ PYTHON
 step "small files, two rounds"
 bench --rounds 2 --files 50 --fio-size 0 --filesystems varve,ext4,raw --json "$folder/result.json" >"$folder/out" ||
   { cat "$folder/out" >&2; fail "the bench failed"; }
-check_result "$folder/result.json" 2 varve,ext4 6
-for phase in create stat "open and read" list rename remove; do
+check_result "$folder/result.json" 2 varve,ext4 9
+for phase in create stat "stat again" "open and read" "open and read again" "look up absent names" list rename remove; do
   [ "$(grep -c "^round .* $phase 1 KiB" "$folder/out")" -eq 4 ] || fail "$phase did not run on both in each round"
 done
 grep -q "varve .* x$" "$folder/out" || fail "there is no ratio"

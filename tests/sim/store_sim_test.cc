@@ -25,21 +25,22 @@ TEST(StoreSimulation, NothingIsLostAndNothingIsWrong) {
   RunSeedRange(BySeed, 1, 200);
 }
 
-TEST(StoreSimulation, SomeStoresSettleWithTablesInLogs) {
+// Of the first seeds, as few as show it. What a seed draws depends on the compiler too: rare things need
+// room.
+bool SomeShow(bool (*shown)(const Figures&)) {
   Figures sum;
-  for (uint64_t seed = 1; seed <= 60; ++seed) {
+  for (uint64_t seed = 1; seed <= 1000 && !shown(sum); ++seed) {
     sum += BySeed(seed).figures;
   }
-  EXPECT_GT(sum.settled, 0U);
+  return shown(sum);
+}
+
+TEST(StoreSimulation, SomeStoresSettleWithTablesInLogs) {
+  EXPECT_TRUE(SomeShow([](const Figures& sum) { return sum.settled > 3; }));
 }
 
 TEST(StoreSimulation, SomeStoresHaveBuffersFromWhichTheyAnswer) {
-  Figures sum;
-  for (uint64_t seed = 1; seed <= 60; ++seed) {
-    sum += BySeed(seed).figures;
-  }
-  EXPECT_GT(sum.buffered, 100U);
-  EXPECT_GT(sum.buffer_answers, 100U);
+  EXPECT_TRUE(SomeShow([](const Figures& sum) { return sum.buffered > 100 && sum.buffer_answers > 100; }));
 }
 
 TEST(StoreSimulation, ASeedReplaysExactly) {

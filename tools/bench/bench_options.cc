@@ -131,7 +131,7 @@ void AddWorkloadOptions(CLI::App& command, RunOptions& options) {
       ->capture_default_str();
   command.add_option("--rate-limit", options.rate_limit,
                      "Operations a second, over all threads; latency then counts from when each was due");
-  command.add_option("--write-rate", options.write_rate, "Puts a second beside the reads of rangehot")
+  command.add_option("--write-rate", options.write_rate, "Puts a second of the workloads with a writer")
       ->check(positive)
       ->capture_default_str();
   command.add_option("--duration", options.duration_seconds,

@@ -218,7 +218,8 @@ Result<std::unique_ptr<Lanes>> Lanes::Start(uint32_t threads, uint32_t spin_micr
 Status RunMix(const Workload& workload, const RunOptions& options, Engine& engine, Lanes& lanes,
               const Clock& clock, std::atomic<uint64_t>& records, uint64_t seed, PhaseMeter& meter,
               const ReportProgress& report, PhaseFigures& figures) {
-  static const Workload kWriter = {.name = "writer", .description = {}, .update = 1};
+  static const Workload kWriter = {
+      .name = "writer", .description = {}, .update = 1, .distribution = Distribution::kUniform};
   const uint64_t total = workload.fills ? options.number : options.operations_of_reads();
   const uint32_t writers = workload.with_writer ? 1 : 0;
   Crew crew{.options = options,

@@ -38,7 +38,7 @@ struct PhaseFigures {
   uint64_t scanned_entries = 0;
   uint64_t written_user_bytes = 0;
   uint64_t read_user_bytes = 0;
-  // Of all operations, and by kind; of the writer beside rangehot apart.
+  // Of all operations, and by kind; of the writer beside reads apart.
   LatencyHistogram latency;
   std::array<LatencyHistogram, kOperationKinds> latency_by_kind;
   LatencyHistogram writer_latency;
@@ -80,7 +80,7 @@ using ReportProgress = std::function<void(uint64_t done, uint64_t total)>;
 // a mount's do, since an engine may go on writing where a user began it.
 class Lanes {
  public:
-  // `threads` that ask, and one for the writer beside rangehot. `spin_micros`: how long each looks for the
+  // `threads` that ask, and one for the writer beside reads. `spin_micros`: how long each looks for the
   // device's answer before it sleeps. `clock` must outlive them.
   static Result<std::unique_ptr<Lanes>> Start(uint32_t threads, uint32_t spin_micros, const Clock& clock);
 

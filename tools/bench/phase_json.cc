@@ -76,8 +76,10 @@ json LevelsJson(const EngineStatistics& engine) {
   return levels;
 }
 
-// The least hit ratio over so many seconds in a row; null where there is no such time.
+// The least hit ratio over so many seconds in a row, once the cache had the time to fill; null where there is
+// no such time.
 constexpr double kWindowSeconds = 5;
+constexpr double kFillSeconds = 30;
 json WorstWindow(const PhaseFigures& figures) {
   json worst;
   size_t begin = 0;
@@ -90,7 +92,7 @@ json WorstWindow(const PhaseFigures& figures) {
     const PhaseFigures::Moment& to = figures.series[end];
     const uint64_t hits = to.cache.hits - from.cache.hits;
     const uint64_t asked = hits + to.cache.misses - from.cache.misses;
-    if (to.seconds - from.seconds < kWindowSeconds || asked == 0) {
+    if (from.seconds < kFillSeconds || to.seconds - from.seconds < kWindowSeconds || asked == 0) {
       continue;
     }
     const double ratio = static_cast<double>(hits) / static_cast<double>(asked);

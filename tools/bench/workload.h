@@ -49,7 +49,7 @@ struct Workload {
   // Runs --number operations and draws from --number records: what fills a store. Others run --operations on
   // the records that are there.
   bool fills = false;
-  // Writes go on beside it at a constant rate, on a thread of their own.
+  // Puts of records drawn uniformly go on beside it at a constant rate, on a thread of their own.
   bool with_writer = false;
 
   bool writes() const { return update + insert + read_modify_write > 0 || with_writer; }

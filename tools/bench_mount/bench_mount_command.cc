@@ -1,14 +1,18 @@
 #include "tools/bench_mount/bench_mount_command.h"
 
 #include <fmt/core.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +31,7 @@ struct BenchMountArguments {
   std::vector<std::string> filesystems = {"varve", "ntfs-3g", "fuse2fs", "ext4", "raw"};
   std::string mount_options;
   std::string json;
+  std::optional<unsigned> pinned_cpu;
   // filesystems and raw_device are decided when it runs.
   MountBenchOptions bench;
 };
@@ -75,9 +80,25 @@ Status WriteFile(const std::string& path, const std::string& content) {
   return file ? OkStatus() : DeviceError(fmt::format("cannot write {}", path));
 }
 
+// This process and all that it starts: the daemons too.
+Status PinTo(unsigned cpu) {
+  cpu_set_t only;
+  CPU_ZERO(&only);
+  CPU_SET(cpu, &only);
+  if (sched_setaffinity(0, sizeof(only), &only) != 0) {
+    return InvalidArgument(fmt::format("--pin {}: {}", cpu, std::strerror(errno)));
+  }
+  return OkStatus();
+}
+
 Status BenchMount(const BenchMountArguments& arguments, const std::string& version) {
   if (geteuid() != 0) {
     return InvalidArgument("it makes and mounts devices: run it as root");
+  }
+  if (arguments.pinned_cpu.has_value()) {
+    if (Status pinned = PinTo(*arguments.pinned_cpu); !pinned.ok()) {
+      return pinned;
+    }
   }
   Interruption interruption;
   MountBenchContext context{version, CommandLine(), Decided(arguments)};
@@ -152,6 +173,10 @@ void AddBenchMountCommand(CLI::App& app, int& exit_code) {
       ->capture_default_str();
   command->add_flag("--buffered", bench.fio_buffered, "Let the fio jobs go through the page cache");
   command->add_option("--mount-options", arguments->mount_options, "-o of varve mount");
+  command
+      ->add_option("--pin", arguments->pinned_cpu,
+                   "Run everything on this CPU alone: daemons and who asks them")
+      ->check(CLI::Range(0, CPU_SETSIZE - 1));
   command->add_option("--json", arguments->json, "Write all figures to this file");
   command->footer(kFooter);
   command->callback([arguments, &app, &exit_code] { exit_code = RunBenchMount(*arguments, app.version()); });

@@ -135,7 +135,8 @@ class MountBench {
     phase.name = fmt::format("{} {}", NameOf(operation), NameOfSize(bytes));
     phase.seconds = times->seconds;
     phase.operations = options_.files;
-    if (operation == SmallFileOperation::kCreate || operation == SmallFileOperation::kRead) {
+    if (operation == SmallFileOperation::kCreate || operation == SmallFileOperation::kRead ||
+        operation == SmallFileOperation::kReadAgain) {
       phase.user_bytes = options_.files * bytes;
     }
     if (!times->nanos.empty()) {

@@ -15,8 +15,11 @@ namespace varve {
 enum class SmallFileOperation {
   kCreate,  // open, write once, close
   kStat,
+  kStatAgain,
   kRead,  // open, read to the end, close
-  kList,  // the names, without a stat of each
+  kReadAgain,
+  kLookUpAbsent,  // a stat of a name that is not there
+  kList,          // the names, without a stat of each
   kRename,
   kRemove,  // of renamed files
 };
@@ -26,8 +29,9 @@ std::string_view NameOf(SmallFileOperation operation);
 
 // In the order in which they can follow one another on one directory, from kCreate to kRemove.
 inline constexpr SmallFileOperation kSmallFileOperations[] = {
-    SmallFileOperation::kCreate, SmallFileOperation::kStat,   SmallFileOperation::kRead,
-    SmallFileOperation::kList,   SmallFileOperation::kRename, SmallFileOperation::kRemove};
+    SmallFileOperation::kCreate, SmallFileOperation::kStat,      SmallFileOperation::kStatAgain,
+    SmallFileOperation::kRead,   SmallFileOperation::kReadAgain, SmallFileOperation::kLookUpAbsent,
+    SmallFileOperation::kList,   SmallFileOperation::kRename,    SmallFileOperation::kRemove};
 
 struct SmallFileTimes {
   double seconds = 0;
@@ -36,7 +40,8 @@ struct SmallFileTimes {
 };
 
 // Does `operation` to the files 0 … files - 1 of `bytes` in `directory`, and checks what it finds there
-// (names, sizes, content). kCancelled when `interruption` comes.
+// (names, sizes, content). What is done again is done twice, and the second time counts. kCancelled when
+// `interruption` comes.
 Result<SmallFileTimes> RunSmallFiles(SmallFileOperation operation, const std::string& directory,
                                      uint64_t files, size_t bytes, Interruption& interruption);
 

@@ -1,5 +1,4 @@
 // Merges that write anew what is cached leave it cached.
-#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -9,10 +8,6 @@
 
 namespace varve {
 namespace {
-
-std::string KeyOf(uint64_t n) {
-  return fmt::format("key{:06}", n);
-}
 
 class CarriedBlocks : public testing::Test {
  protected:
@@ -31,16 +26,14 @@ class CarriedBlocks : public testing::Test {
   // Every `step`th key, into a table of level 0.
   void Put(uint64_t from, uint64_t to, uint64_t step) {
     Memtable memtable(4 * kMiB);
-    for (uint64_t n = from; n < to; n += step) {
-      memtable.Add(SequenceNumber(++sequence_), RecordKind::kValue, KeyOf(n), std::string(400, 'v'));
-    }
+    AddNumbered(memtable, from, to, step, sequence_);
     store_->Flush(memtable);
   }
   uint64_t MissesOfReading(uint64_t from, uint64_t to) {
     const auto misses = [this] { return store_->cache.statistics().of(BlockKind::kData).misses; };
     const uint64_t before = misses();
     for (uint64_t n = from; n < to; ++n) {
-      EXPECT_TRUE(store_->Read(KeyOf(n)).has_value());
+      EXPECT_TRUE(store_->Read(NumberedKey(n)).has_value());
     }
     return misses() - before;
   }

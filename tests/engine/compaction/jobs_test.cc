@@ -10,17 +10,13 @@
 namespace varve {
 namespace {
 
-std::string KeyOf(uint64_t n) {
-  return fmt::format("key{:06}", n);
-}
-
 class Jobs : public testing::TestWithParam<uint32_t> {};
 INSTANTIATE_TEST_SUITE_P(SectorBytes, Jobs, testing::Values(512, 4096));
 
 void Fill(Memtable& memtable, uint64_t first_sequence, uint64_t from, uint64_t to,
           uint64_t value_bytes = 200) {
   for (uint64_t n = from; n < to; ++n) {
-    memtable.Add(SequenceNumber(first_sequence + n - from), RecordKind::kValue, KeyOf(n),
+    memtable.Add(SequenceNumber(first_sequence + n - from), RecordKind::kValue, NumberedKey(n),
                  fmt::format("{}:{}", n, std::string(value_bytes, 'v')));
   }
 }
@@ -29,14 +25,14 @@ TEST_P(Jobs, AFlushedMemtableIsATableOfLevel0) {
   SmallStore store(GetParam());
   Memtable memtable(1 * kMiB);
   Fill(memtable, 1, 0, 1000);
-  memtable.Add(SequenceNumber(2000), RecordKind::kTombstone, KeyOf(7), "");
+  memtable.Add(SequenceNumber(2000), RecordKind::kTombstone, NumberedKey(7), "");
   store.Flush(memtable);
   const auto version = store.versions->current();
   ASSERT_EQ(version->level0().size(), 1u);
   EXPECT_EQ(version->counters().last_sequence, SequenceNumber(2000));
   EXPECT_EQ(version->level0()[0]->tombstones(), 1u);
-  EXPECT_EQ(store.Read(KeyOf(7)), std::nullopt);
-  EXPECT_EQ(store.Read(KeyOf(8)).value_or("").substr(0, 2), "8:");
+  EXPECT_EQ(store.Read(NumberedKey(7)), std::nullopt);
+  EXPECT_EQ(store.Read(NumberedKey(8)).value_or("").substr(0, 2), "8:");
   store.ExpectSpaceIsAccountedFor();
 }
 
@@ -57,7 +53,7 @@ TEST_P(Jobs, OutputsAreCutNearTheirSizeAndNeverWithinAKey) {
   for (uint64_t n = 0; n < 500; ++n) {
     for (int version = 0; version < 6; ++version) {
       snapshots.push_back(SequenceNumber(sequence));
-      memtable.Add(SequenceNumber(sequence++), RecordKind::kValue, KeyOf(n), std::string(300, 'v'));
+      memtable.Add(SequenceNumber(sequence++), RecordKind::kValue, NumberedKey(n), std::string(300, 'v'));
     }
   }
   store.Flush(memtable, snapshots);
@@ -86,7 +82,7 @@ TEST_P(Jobs, OutputsEndWhereTheyWouldOverlapTooMuchOfTheNextLevel) {
   ASSERT_GE(store.versions->current()->tree(2).size(), 6u);
   Memtable sparse(1 * kMiB);
   for (uint64_t n = 0; n < 4000; n += 100) {
-    sparse.Add(SequenceNumber(10000 + n), RecordKind::kValue, KeyOf(n), "new");
+    sparse.Add(SequenceNumber(10000 + n), RecordKind::kValue, NumberedKey(n), "new");
   }
   store.MergeAll(1);
   store.Flush(sparse);
@@ -112,8 +108,8 @@ TEST_P(Jobs, OutputsEndWhereTablesOfTheNextLevelEnd) {
   // Five of eight keys, the last of each table among them: full tables would end anywhere.
   Memtable some(4 * kMiB);
   for (uint64_t n = 0; n < 4000; ++n) {
-    if (n % 8 < 5 || ends.contains(KeyOf(n))) {
-      some.Add(SequenceNumber(10000 + n), RecordKind::kValue, KeyOf(n), std::string(200, 's'));
+    if (n % 8 < 5 || ends.contains(NumberedKey(n))) {
+      some.Add(SequenceNumber(10000 + n), RecordKind::kValue, NumberedKey(n), std::string(200, 's'));
     }
   }
   store.Flush(some);
@@ -132,7 +128,7 @@ TEST_P(Jobs, TombstonesVanishInTheLastLevelWithWhatTheyHide) {
   store.Flush(values);
   Memtable deletes(1 * kMiB);
   for (uint64_t n = 0; n < 500; ++n) {
-    deletes.Add(SequenceNumber(1000 + n), RecordKind::kTombstone, KeyOf(n), "");
+    deletes.Add(SequenceNumber(1000 + n), RecordKind::kTombstone, NumberedKey(n), "");
   }
   store.Flush(deletes);
   store.MergeAll(0);
@@ -148,12 +144,12 @@ TEST_P(Jobs, ATombstoneOverADeeperTableStaysUntilItMeetsIt) {
   store.MergeAll(0);
   store.MergeAll(1);
   Memtable deletes(1 * kMiB);
-  deletes.Add(SequenceNumber(100), RecordKind::kTombstone, KeyOf(5), "");
+  deletes.Add(SequenceNumber(100), RecordKind::kTombstone, NumberedKey(5), "");
   deletes.Add(SequenceNumber(101), RecordKind::kTombstone, "zzz", "");
   store.Flush(deletes);
   store.MergeAll(0);
   EXPECT_EQ(store.versions->current()->totals(1).tombstones, 1u);  // nothing deeper reaches "zzz"
-  EXPECT_EQ(store.Read(KeyOf(5)), std::nullopt);
+  EXPECT_EQ(store.Read(NumberedKey(5)), std::nullopt);
   store.MergeAll(1);
   EXPECT_EQ(store.versions->current()->totals().tombstones, 0u);
   EXPECT_EQ(store.versions->current()->totals().entries, 9u);
@@ -184,7 +180,7 @@ TEST_P(Jobs, ATrivialMoveKeepsTheTableAndItsSpace) {
   plan = {};
   EXPECT_EQ(store.versions->current()->tree(1).First()->id(), id);
   EXPECT_EQ(store.device.counters().of(IoPurpose::kCompaction).written_bytes, written);
-  EXPECT_TRUE(store.Read(KeyOf(3)).has_value());
+  EXPECT_TRUE(store.Read(NumberedKey(3)).has_value());
   store.ExpectSpaceIsAccountedFor();
 }
 
@@ -222,7 +218,7 @@ TEST_P(Jobs, AJobThatFailsAtAnyWriteOrReadLeavesNoTrace) {
   store.ExpectSpaceIsAccountedFor();
   store.device.Heal();
   store.MergeAll(0);
-  EXPECT_TRUE(store.Read(KeyOf(1)).has_value());
+  EXPECT_TRUE(store.Read(NumberedKey(1)).has_value());
 }
 
 TEST_P(Jobs, ACancelledJobLeavesNoTrace) {
@@ -279,7 +275,7 @@ TEST_P(Jobs, RandomFlushesAndMergesReadLikeAModelAtEverySnapshot) {
     for (int round = 0; round < 25; ++round) {
       Memtable memtable(256 * kKiB);
       for (uint64_t n = 50 + prng.Below(250); n > 0; --n) {
-        const std::string key = KeyOf(prng.Below(400));
+        const std::string key = NumberedKey(prng.Below(400));
         const bool is_delete = prng.OneIn(3);
         std::string value = fmt::format("{}={}", sequence, std::string(prng.Below(700), 'v'));
         memtable.Add(SequenceNumber(sequence), is_delete ? RecordKind::kTombstone : RecordKind::kValue, key,
@@ -303,7 +299,7 @@ TEST_P(Jobs, RandomFlushesAndMergesReadLikeAModelAtEverySnapshot) {
         snapshots.erase(snapshots.begin() + static_cast<ptrdiff_t>(prng.Below(snapshots.size())));
       }
       for (int i = 0; i < 60; ++i) {
-        const std::string key = KeyOf(prng.Below(400));
+        const std::string key = NumberedKey(prng.Below(400));
         ASSERT_EQ(store.Read(key), model.Read(key, sequence)) << key;
         for (const SequenceNumber snapshot : snapshots) {
           ASSERT_EQ(store.Read(key, snapshot.value), model.Read(key, snapshot.value))

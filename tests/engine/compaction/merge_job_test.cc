@@ -16,10 +16,6 @@
 namespace varve {
 namespace {
 
-std::string KeyOf(uint64_t n) {
-  return fmt::format("key{:06}", n);
-}
-
 std::string ValueOf(uint64_t n, uint64_t version, size_t bytes) {
   return fmt::format("{}.{}:", n, version) + std::string(bytes, 'v');
 }
@@ -98,13 +94,13 @@ class Merges : public testing::TestWithParam<uint32_t> {
     for (uint64_t n = from; n < to; n += step) {
       ++sequence_;
       newest_[n] = ValueOf(n, sequence_, value_bytes);
-      memtable.Add(SequenceNumber(sequence_), RecordKind::kValue, KeyOf(n), newest_[n]);
+      memtable.Add(SequenceNumber(sequence_), RecordKind::kValue, NumberedKey(n), newest_[n]);
     }
     store_->Flush(memtable);
   }
   void ExpectNewest() {
     for (const auto& [n, value] : newest_) {
-      ASSERT_EQ(store_->Read(KeyOf(n)), value) << n;
+      ASSERT_EQ(store_->Read(NumberedKey(n)), value) << n;
     }
     ExpectWhole(*store_, *store_->versions->current());
     store_->ExpectSpaceIsAccountedFor();
@@ -276,7 +272,11 @@ TEST_P(Merges, AChildThatNoRecordMeetsStays) {
   store_->MergeAll(0);
   store_->limits.block = true;
   const auto middle = [this] {
-    return store_->versions->current()->tree(2).Overlapping({KeyOf(1000), KeyOf(1000)}).front()->view();
+    return store_->versions->current()
+        ->tree(2)
+        .Overlapping({NumberedKey(1000), NumberedKey(1000)})
+        .front()
+        ->view();
   };
   const TableView before = middle();
   store_->MergeAll(1);
@@ -382,7 +382,7 @@ TEST_P(MergeModel, RandomMergesReadLikeAModelAtEverySnapshotAndFromEveryVersion)
       const uint64_t range = prng.OneIn(3) ? 12 : 1500;
       const uint64_t first = prng.Below(1500 - range + 1);
       for (uint64_t n = 5 + prng.Below(prng.OneIn(3) ? 250 : 40); n > 0; --n) {
-        const std::string key = KeyOf(first + prng.Below(range));
+        const std::string key = NumberedKey(first + prng.Below(range));
         const bool is_delete = prng.OneIn(5);
         std::string value = fmt::format("{}={}", sequence, std::string(prng.Below(500), 'v'));
         memtable.Add(SequenceNumber(sequence), is_delete ? RecordKind::kTombstone : RecordKind::kValue, key,
@@ -423,7 +423,7 @@ TEST_P(MergeModel, RandomMergesReadLikeAModelAtEverySnapshotAndFromEveryVersion)
         snapshots.erase(snapshots.begin() + static_cast<ptrdiff_t>(prng.Below(snapshots.size())));
       }
       for (int i = 0; i < 60; ++i) {
-        const std::string key = KeyOf(prng.Below(1500));
+        const std::string key = NumberedKey(prng.Below(1500));
         ASSERT_EQ(store.Read(key), model.Read(key, sequence)) << key;
         for (const SequenceNumber snapshot : snapshots) {
           ASSERT_EQ(store.Read(key, snapshot.value), model.Read(key, snapshot.value))

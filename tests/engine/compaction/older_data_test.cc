@@ -7,10 +7,6 @@
 namespace varve {
 namespace {
 
-std::string KeyOf(uint64_t n) {
-  return fmt::format("key{:06}", n);
-}
-
 // A store whose level 2 holds every even key below 4000.
 struct EvenKeys : SmallStore {
   explicit EvenKeys(double bits_per_key = 10) : SmallStore(512) {
@@ -18,7 +14,7 @@ struct EvenKeys : SmallStore {
     jobs->removes_tombstones_early = true;
     Memtable even(4 * kMiB);
     for (uint64_t n = 0; n < 4000; n += 2) {
-      even.Add(SequenceNumber(1 + n), RecordKind::kValue, KeyOf(n), std::string(200, 'v'));
+      even.Add(SequenceNumber(1 + n), RecordKind::kValue, NumberedKey(n), std::string(200, 'v'));
     }
     Flush(even);
     MergeAll(0);
@@ -26,7 +22,7 @@ struct EvenKeys : SmallStore {
   }
   static void Delete(Memtable& into, uint64_t from, uint64_t to, uint64_t step, uint64_t sequence = 10'000) {
     for (uint64_t n = from; n < to; n += step) {
-      into.Add(SequenceNumber(sequence + n), RecordKind::kTombstone, KeyOf(n), "");
+      into.Add(SequenceNumber(sequence + n), RecordKind::kTombstone, NumberedKey(n), "");
     }
   }
   // Writes tombstones of those keys to level 0, by a flush that knows nothing of what is older.
@@ -53,7 +49,7 @@ TEST(OlderDataOfTables, TombstonesOfKeysThatNoFilterBelowKnowsAreNotWritten) {
   EXPECT_LE(store.TombstonesOf(1), 4000 - early);
   EXPECT_GE(store.TombstonesOf(1), 2000U);
   for (uint64_t n = 0; n < 4000; n += 37) {
-    EXPECT_EQ(store.Read(KeyOf(n)), std::nullopt) << n;
+    EXPECT_EQ(store.Read(NumberedKey(n)), std::nullopt) << n;
   }
   store.MergeAll(1);
   EXPECT_EQ(store.versions->current()->totals().entries, 0U);
@@ -69,7 +65,7 @@ TEST(OlderDataOfTables, WithoutFiltersTheGapsBetweenBlocksTell) {
   EXPECT_LT(output->statistics.tombstones_removed_early, 300U);
   store.Install(output->edit);
   for (uint64_t n = 0; n < 4000; n += 2) {
-    EXPECT_EQ(store.Read(KeyOf(n)), std::nullopt) << n;
+    EXPECT_EQ(store.Read(NumberedKey(n)), std::nullopt) << n;
   }
 }
 
@@ -99,7 +95,7 @@ TEST(OlderDataOfTables, AnAppendedSegmentLeavesOutWhatNothingBelowAndNoSegmentBe
   // Level 1 gets the keys that 3 divides, as one segment.
   Memtable thirds(4 * kMiB);
   for (uint64_t n = 0; n < 4000; n += 3) {
-    thirds.Add(SequenceNumber(20'000 + n), RecordKind::kValue, KeyOf(n), std::string(200, 't'));
+    thirds.Add(SequenceNumber(20'000 + n), RecordKind::kValue, NumberedKey(n), std::string(200, 't'));
   }
   store.Flush(thirds);
   store.MergeAll(0);
@@ -114,16 +110,16 @@ TEST(OlderDataOfTables, AnAppendedSegmentLeavesOutWhatNothingBelowAndNoSegmentBe
   EXPECT_LE(output->statistics.tombstones_removed_early, 134U);
   store.Install(output->edit);
   for (uint64_t n = 0; n < 400; ++n) {
-    EXPECT_EQ(store.Read(KeyOf(n)), std::nullopt) << n;
+    EXPECT_EQ(store.Read(NumberedKey(n)), std::nullopt) << n;
   }
-  EXPECT_EQ(store.Read(KeyOf(402)), std::string(200, 't'));
+  EXPECT_EQ(store.Read(NumberedKey(402)), std::string(200, 't'));
 }
 
 TEST(OlderDataOfTables, AChildThatOnlyNeedlessTombstonesReachStaysAsItIs) {
   EvenKeys store;
   Memtable some(4 * kMiB);
   for (uint64_t n = 0; n < 4000; n += 2) {
-    some.Add(SequenceNumber(20'000 + n), RecordKind::kValue, KeyOf(n), std::string(200, 's'));
+    some.Add(SequenceNumber(20'000 + n), RecordKind::kValue, NumberedKey(n), std::string(200, 's'));
   }
   store.Flush(some);
   store.MergeAll(0);
@@ -141,7 +137,7 @@ TEST(OlderDataOfTables, AChildThatOnlyNeedlessTombstonesReachStaysAsItIs) {
 TEST(OlderDataOfTables, AFlushWritesNoTombstoneOfWhatNoTableHolds) {
   EvenKeys store;
   Memtable level0(1 * kMiB);
-  level0.Add(SequenceNumber(9'001), RecordKind::kValue, KeyOf(101), "in level 0");
+  level0.Add(SequenceNumber(9'001), RecordKind::kValue, NumberedKey(101), "in level 0");
   store.Flush(level0);
   Memtable deletes(1 * kMiB);
   EvenKeys::Delete(deletes, 90, 110, 1);
@@ -152,7 +148,7 @@ TEST(OlderDataOfTables, AFlushWritesNoTombstoneOfWhatNoTableHolds) {
   input.base = store.versions->current();
   // So few that reading filters for them would not pay: they are cached.
   for (uint64_t n = 90; n < 110; ++n) {
-    (void)store.Read(KeyOf(n));
+    (void)store.Read(NumberedKey(n));
   }
   Result<JobOutput> output = store.executor.Run(RunFlush(*store.jobs, std::move(input)));
   ASSERT_TRUE(output.ok());
@@ -160,7 +156,7 @@ TEST(OlderDataOfTables, AFlushWritesNoTombstoneOfWhatNoTableHolds) {
   EXPECT_GE(store.TombstonesOf(0), 11U);
   EXPECT_LE(store.TombstonesOf(0), 12U);
   for (uint64_t n = 90; n < 110; ++n) {
-    EXPECT_EQ(store.Read(KeyOf(n)), std::nullopt) << n;
+    EXPECT_EQ(store.Read(NumberedKey(n)), std::nullopt) << n;
   }
 }
 

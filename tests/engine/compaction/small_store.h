@@ -50,6 +50,17 @@ class MemtableRecords final : public InternalIterator {
   Memtable::Iterator walk_;
 };
 
+inline std::string NumberedKey(uint64_t n) {
+  return fmt::format("key{:06}", n);
+}
+
+// Puts records of 400 bytes under every `step`th number, with the sequence numbers after `sequence`.
+inline void AddNumbered(Memtable& into, uint64_t from, uint64_t to, uint64_t step, uint64_t& sequence) {
+  for (uint64_t n = from; n < to; n += step) {
+    into.Add(SequenceNumber(++sequence), RecordKind::kValue, NumberedKey(n), std::string(400, 'v'));
+  }
+}
+
 struct SmallStore : TableShape, TableObserver, MergeObserver {
   static constexpr uint64_t kDeviceBytes = 64 * kMiB;
 
@@ -104,8 +115,11 @@ struct SmallStore : TableShape, TableObserver, MergeObserver {
     allocator->FinishReclaim(allocator->BeginReclaim());
   }
 
-  Result<JobOutput> RunFlushOf(const Memtable& memtable, SnapshotList snapshots) {
+  // `is_read`: as of a flush's input.
+  Result<JobOutput> RunFlushOf(const Memtable& memtable, SnapshotList snapshots, bool is_read = false) {
     FlushInput input;
+    input.is_read = is_read;
+    input.base = is_read ? versions->current() : nullptr;
     input.records = std::make_unique<MemtableRecords>(memtable);
     input.bytes_max = memtable.totals().user_bytes;
     input.entries_max = memtable.totals().entries;
@@ -123,8 +137,8 @@ struct SmallStore : TableShape, TableObserver, MergeObserver {
     const std::vector<std::string> violations = CheckVersion(**installed);
     ASSERT_TRUE(violations.empty()) << violations.front();
   }
-  void Flush(const Memtable& memtable, SnapshotList snapshots = {}) {
-    Result<JobOutput> output = RunFlushOf(memtable, std::move(snapshots));
+  void Flush(const Memtable& memtable, SnapshotList snapshots = {}, bool is_read = false) {
+    Result<JobOutput> output = RunFlushOf(memtable, std::move(snapshots), is_read);
     ASSERT_TRUE(output.ok()) << output.ToString();
     Install(output->edit);
   }

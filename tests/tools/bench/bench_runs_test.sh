@@ -44,7 +44,7 @@ PYTHON
 sizes=(--memtable 1M --table-size 1M --level1 4M --cache 1M --value-size 100-300 --memory-limit 2G)
 small=(--number 5000 "${sizes[@]}")
 workloads=fillseq,fillrandom,overwrite,settle,readrandom,readmissing,readhot,readwrite,seekrandom,scan
-workloads+=,ycsb-a,ycsb-b,ycsb-c,ycsb-d,ycsb-e,ycsb-f,update-latest,update-zipf,rangehot,reopen,crash,readrandom
+workloads+=,ycsb-a,ycsb-b,ycsb-c,ycsb-d,ycsb-e,ycsb-f,update-latest,update-zipf,rangehot,readwhilewriting,scanwhilewriting,reopen,crash,readrandom
 truncate -s 512M image
 
 claim "every workload runs on varve" \
