@@ -6,6 +6,7 @@
 #include <array>
 #include <charconv>
 #include <optional>
+#include <utility>
 
 #include "tools/sizes.h"
 #include "tools/techniques.h"
@@ -33,6 +34,12 @@ constexpr std::array<std::string_view, 15> kForeignOptions = {
     "defaults", "auto",    "noauto", "nofail", "user",  "nouser", "users",  "owner",
     "group",    "_netdev", "loud",   "rw",     "quiet", "mand",   "nomand",
 };
+
+constexpr std::array<std::pair<std::string_view, TransportChoice>, 3> kTransports = {{
+    {"auto", TransportChoice::kAuto},
+    {"uring", TransportChoice::kUring},
+    {"devfuse", TransportChoice::kDevFuse},
+}};
 
 template <size_t N>
 bool Contains(const std::array<std::string_view, N>& names, std::string_view name) {
@@ -121,6 +128,9 @@ class Parser {
     if (name == "techniques") {
       return TakeTechniques(value);
     }
+    if (name == "transport") {
+      return TakeTransport(value);
+    }
     if (name == "fsname" || name == "subtype" || name == "comment" || name == "user" || name == "uhelper" ||
         name == "helper" || IsComment(name)) {
       return OkStatus();
@@ -154,6 +164,16 @@ class Parser {
       return chosen.error();
     }
     options_.store.techniques = *chosen;
+    return OkStatus();
+  }
+
+  Status TakeTransport(const std::string& value) {
+    const auto* const found =
+        std::find_if(kTransports.begin(), kTransports.end(), [&](const auto& t) { return t.first == value; });
+    if (found == kTransports.end()) {
+      return InvalidArgument(fmt::format("transport={}: give auto, uring or devfuse", value));
+    }
+    options_.transport = found->second;
     return OkStatus();
   }
 
@@ -214,6 +234,9 @@ std::string_view MountOptionsHelp() {
          "  memtable=SIZE        memory for changes before they are sorted onto the device (default 64M)\n"
          "  techniques=LIST      of block:append:sstlog:buffer:delete:monkey, or none (default "
          "block:append)\n"
+         "  transport=NAME       how the kernel's requests come: uring (fuse-over-io_uring), devfuse, or "
+         "auto\n"
+         "                       (the default): uring where the fuse module's enable_uring is on\n"
          "  allow_other          other users may use it (the default when root mounts)\n"
          "  suid, nosuid, dev, nodev, exec, noexec, noatime, relatime, strictatime, nodiratime, dirsync,\n"
          "  auto_unmount         as in mount(8) and fusermount3(1); nosuid and nodev are the default\n";

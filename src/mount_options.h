@@ -1,6 +1,7 @@
 // The options of -o, as mount(8) and fstab give them.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,12 +12,20 @@
 
 namespace varve {
 
+// How requests come (fs/fuse/transport.h).
+enum class TransportChoice : uint8_t {
+  kAuto,  // fuse-over-io_uring where the kernel lets us
+  kUring,
+  kDevFuse,
+};
+
 struct MountOptions {
   bool read_only = false;
   // Every change is durable before its call ends.
   bool sync = false;
   AccessTimes access_times = AccessTimes::kRelative;
   bool directory_access_times = true;
+  TransportChoice transport = TransportChoice::kAuto;
   StoreOptions store;
   // Passed on to the kernel: "ro", "noatime", "allow_other", …
   std::vector<std::string> kernel;

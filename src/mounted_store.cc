@@ -13,6 +13,7 @@
 #include "engine/base/check.h"
 #include "engine/ring/spawn_on.h"
 #include "engine/space/superblock_store.h"
+#include "fs/fuse/uring_transport.h"
 #include "src/mount_statistics.h"
 
 namespace varve {
@@ -24,6 +25,14 @@ namespace {
 // the one queue of /dev/fuse busy run wherever there is room.
 constexpr size_t kPinnedReactorsMax = 4;
 constexpr size_t kReactorsMax = 8;
+// fuse-over-io_uring has a queue for each CPU and wakes nobody else, so every CPU has its reactor; with more,
+// several share one.
+constexpr size_t kUringReactorsMax = 64;
+// Requests in the daemon at once, over all queues, and how many a queue needs: with 8, random reads at depth
+// 32 lose a third.
+constexpr uint32_t kUringEntriesMax = 512;
+constexpr uint32_t kUringQueueEntriesMin = 8;
+constexpr uint32_t kUringQueueEntriesMax = 32;
 // Flush and compaction give way to whoever waits for an answer.
 constexpr int kBackgroundNice = 10;
 // One request carries 1 MiB: four of them ahead keep a sequential reader fed.
@@ -70,20 +79,47 @@ MountedStore::~MountedStore() {
   close(ended_descriptor_);
 }
 
+Status MountedStore::ChooseTransport() {
+  const TransportChoice choice = request_.options.transport;
+  if (choice == TransportChoice::kDevFuse) {
+    return OkStatus();
+  }
+  const Status enabled = FuseUringEnabled();
+  tries_uring_ = enabled.ok() && FuseUringQueues() > 0;
+  if (tries_uring_) {
+    return OkStatus();
+  }
+  return KernelWantsNoUring(enabled.ok() ? "the kernel does not tell how many CPUs there may be"
+                                         : enabled.error().message());
+}
+
+Status MountedStore::KernelWantsNoUring(std::string why) {
+  tries_uring_ = false;
+  why_no_uring_ = std::move(why);
+  if (request_.options.transport == TransportChoice::kUring) {
+    return Unsupported(fmt::format("transport=uring: {}", why_no_uring_));
+  }
+  return OkStatus();
+}
+
 Status MountedStore::StartThreads() {
   const std::vector<int> cpus = UsableCpus();
-  const bool pinned = !cpus.empty() && cpus.size() <= kPinnedReactorsMax;
-  waking_ = pinned ? DevFuseWaking::kAll : DevFuseWaking::kOne;
-  const size_t reactors = std::clamp<size_t>(cpus.size(), 1, kReactorsMax);
+  const size_t pinned_max = tries_uring_ ? kUringReactorsMax : kPinnedReactorsMax;
+  const bool pinned = !cpus.empty() && cpus.size() <= pinned_max;
+  waking_ = pinned && cpus.size() <= kPinnedReactorsMax ? DevFuseWaking::kAll : DevFuseWaking::kOne;
+  const size_t reactors_max = tries_uring_ ? kUringReactorsMax : kReactorsMax;
+  const size_t reactors = std::clamp<size_t>(cpus.size(), 1, reactors_max);
   for (size_t i = 0; i < reactors; ++i) {
     ReactorThread::Options options;
     options.name = fmt::format("varve-{}", i);
     options.cpu = pinned ? cpus[i] : -1;
+    options.reactor.wide_entries = tries_uring_;
     Result<std::unique_ptr<ReactorThread>> thread = ReactorThread::Start(std::move(options), clock_);
     if (!thread.ok()) {
       return thread.error();
     }
-    lanes_.push_back({std::move(*thread), nullptr, nullptr});
+    lanes_.push_back({nullptr, nullptr, std::move(*thread)});
+    lane_cpus_.push_back(options.cpu);
   }
   ReactorThread::Options options;
   options.name = "varve-settle";
@@ -97,6 +133,9 @@ Status MountedStore::StartThreads() {
 }
 
 Status MountedStore::Start() {
+  if (Status status = ChooseTransport(); !status.ok()) {
+    return status;
+  }
   if (Status status = StartThreads(); !status.ok()) {
     return status;
   }
@@ -121,6 +160,12 @@ Status MountedStore::Start() {
   if (Status status = CallOn(first(), Attach()); !status.ok()) {
     return status;
   }
+  for (Lane& lane : lanes_) {
+    const Status registered = CallOn(lane.thread->reactor(), lane.transport->Register(*lane.channel));
+    if (!registered.ok()) {
+      return registered;
+    }
+  }
   serving_ = lanes_.size();
   for (Lane& lane : lanes_) {
     SpawnOn(lane.thread->reactor(), Serve(lane));
@@ -131,9 +176,10 @@ Status MountedStore::Start() {
       logger_.Log(LogLevel::kWarning, fmt::format("read-ahead stays at its default: {}", raised.ToString()));
     }
   }
-  logger_.Log(LogLevel::kInfo, fmt::format("mounted {} at {} ({}, {} reactors on {})", request_.device,
+  const std::string why = why_no_uring_.empty() ? "" : fmt::format("; {}", why_no_uring_);
+  logger_.Log(LogLevel::kInfo, fmt::format("mounted {} at {} ({}, {} reactors on {}{})", request_.device,
                                            request_.directory, as_block_device_ ? "fuseblk" : "fuse",
-                                           lanes_.size(), lanes_.front().transport->name()));
+                                           lanes_.size(), lanes_.front().transport->name(), why));
   return OkStatus();
 }
 
@@ -174,17 +220,45 @@ Task<Status> MountedStore::OpenStoreAndFiles() {
   co_return OkStatus();
 }
 
-Task<Status> MountedStore::Attach() {
-  for (Lane& lane : lanes_) {
-    lane.transport =
-        std::make_unique<DevFuseTransport>(connection_->descriptor(), lane.thread->reactor(), waking_);
+void MountedStore::MakeTransports(bool uring) {
+  const int descriptor = connection_->descriptor();
+  if (!uring) {
+    for (Lane& lane : lanes_) {
+      lane.transport = std::make_unique<DevFuseTransport>(descriptor, lane.thread->reactor(), waking_);
+    }
+    return;
   }
+  // Each queue to the reactor that is pinned to its CPU; those of CPUs that have none are shared out.
+  const uint32_t queues = FuseUringQueues();
+  std::vector<UringTransportOptions> options(lanes_.size());
+  for (uint32_t queue = 0; queue < queues; ++queue) {
+    const auto pinned = std::find(lane_cpus_.begin(), lane_cpus_.end(), static_cast<int>(queue));
+    const size_t lane =
+        pinned != lane_cpus_.end() ? static_cast<size_t>(pinned - lane_cpus_.begin()) : queue % lanes_.size();
+    options[lane].queues.push_back(static_cast<uint16_t>(queue));
+  }
+  options.front().serves_forgets = true;
+  for (size_t i = 0; i < lanes_.size(); ++i) {
+    options[i].entries_per_queue =
+        std::clamp(kUringEntriesMax / queues, kUringQueueEntriesMin, kUringQueueEntriesMax);
+    lanes_[i].transport =
+        std::make_unique<UringTransport>(descriptor, lanes_[i].thread->reactor(), std::move(options[i]));
+  }
+}
+
+Task<Status> MountedStore::Attach() {
   MessagePool pool;
   const MessageLease init = pool.Take();
-  const Result<size_t> received = co_await lanes_.front().transport->ReceiveInit(init);
+  const Result<size_t> received = co_await ReceiveInit(connection_->descriptor(), first(), init);
   if (!received.ok()) {
     co_return received.error();
   }
+  if (tries_uring_ && !OffersFuseUring(init.bytes().first(*received))) {
+    if (Status status = KernelWantsNoUring("the kernel does not offer it to this mount"); !status.ok()) {
+      co_return status;
+    }
+  }
+  MakeTransports(tries_uring_);
   const Status opened = co_await OpenStoreAndFiles();
   if (!opened.ok()) {
     co_return opened;

@@ -18,6 +18,7 @@
 #include "fs/fuse/control_directory.h"
 #include "fs/fuse/dev_fuse_transport.h"
 #include "fs/fuse/mount_owner.h"
+#include "fs/fuse/transport.h"
 #include "fs/ops/filesystem.h"
 #include "src/mount_options.h"
 #include "src/scrubber.h"
@@ -59,17 +60,21 @@ class MountedStore final : public MountOwner {
 
  private:
   struct Lane {
-    std::unique_ptr<ReactorThread> thread;
-    std::unique_ptr<DevFuseTransport> transport;
+    std::unique_ptr<Transport> transport;
     std::unique_ptr<Channel> channel;
+    // Ends first: what the kernel still sends finds the transport.
+    std::unique_ptr<ReactorThread> thread;
   };
 
   Reactor& first() { return lanes_.front().thread->reactor(); }
   bool as_block_device() const { return as_block_device_; }
+  Status ChooseTransport();
+  Status KernelWantsNoUring(std::string why);
   Status StartThreads();
   Task<Status> OpenDevice();
   Task<Status> OpenStoreAndFiles();
   Task<Status> Attach();
+  void MakeTransports(bool uring);
   Task<void> Serve(Lane& lane);
   Task<Status> FlushUnlessClosing();
   Task<Status> CloseOnce();
@@ -82,12 +87,18 @@ class MountedStore final : public MountOwner {
 
   // Destroyed from the bottom up: threads last.
   std::vector<Lane> lanes_;
+  // What each is pinned to; -1: nothing.
+  std::vector<int> lane_cpus_;
   std::unique_ptr<ReactorThread> background_;
   std::unique_ptr<ClaimedDevice> device_;
   std::unique_ptr<Store> store_;
   std::unique_ptr<FileSystem> filesystem_;
   std::unique_ptr<Connection> connection_;
   Scrubber scrubber_{clock_, logger_};
+  // What is to be tried; what the kernel has agreed to, lanes_ know.
+  bool tries_uring_ = false;
+  // For the log, where `auto` ended with /dev/fuse.
+  std::string why_no_uring_;
   DevFuseWaking waking_ = DevFuseWaking::kAll;
 
   std::atomic<size_t> serving_{0};

@@ -57,12 +57,17 @@ void ChooseCapabilities(fuse_conn_info& connection) {
   connection.congestion_threshold = kBackgroundRequestsMax * 3 / 4;
 }
 
-void AmendInitReply(std::span<const char> init_message, fuse_init_out& reply) {
+uint32_t OfferedFlags2(std::span<const char> init_message) {
+  const fuse_init_in request = RequestOf(init_message);
+  return (request.flags & FUSE_INIT_EXT) != 0 ? request.flags2 : 0;
+}
+
+void AmendInitReply(std::span<const char> init_message, uint32_t flags2, fuse_init_out& reply) {
   const fuse_init_in request = RequestOf(init_message);
   reply.flags |= request.flags & (FUSE_PARALLEL_DIROPS | FUSE_HANDLE_KILLPRIV_V2 | FUSE_SETXATTR_EXT);
   if ((request.flags & FUSE_INIT_EXT) != 0) {
     reply.flags |= FUSE_INIT_EXT;
-    reply.flags2 |= request.flags2 & kNoExportSupportFlag2;
+    reply.flags2 |= request.flags2 & (kNoExportSupportFlag2 | flags2);
   }
 }
 

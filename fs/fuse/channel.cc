@@ -89,7 +89,7 @@ int Channel::SendInitReply(const iovec* parts, int count) {
     return environment_.transport.Send(parts, count);
   }
   std::memcpy(&body, parts[1].iov_base, std::min(parts[1].iov_len, sizeof(body)));
-  AmendInitReply(init_message_, body);
+  AmendInitReply(init_message_, environment_.transport.init_flags2(), body);
   const iovec amended[] = {{&header, sizeof(header)}, {&body, parts[1].iov_len}};
   return environment_.transport.Send(amended, 2);
 }
@@ -212,6 +212,15 @@ void Channel::ReplyControl(uint64_t unique, ControlDirectory::Answer answer) {
   reply.unique = unique;
   const iovec parts[] = {{&reply, sizeof(reply)}, {answer.body.data(), answer.body.size()}};
   environment_.transport.Send(parts, answer.body.empty() ? 1 : 2);
+}
+
+AnswerRoom Channel::TakeAnswerRoom() {
+  if (!current_.answer().empty()) {
+    return {current_, current_.answer()};
+  }
+  MessageLease lease = pool_.Take();
+  const std::span<char> bytes = lease.bytes();
+  return {std::move(lease), bytes};
 }
 
 Task<void> Channel::AnswerSync(uint64_t unique) {

@@ -38,6 +38,12 @@ struct ChannelStatistics {
   std::atomic<uint64_t> sleeps{0};            // times the reactor waited for the kernel
 };
 
+// Memory for an answer of up to kPayloadBytesMax, its header apart.
+struct AnswerRoom {
+  MessageLease lease;
+  std::span<char> bytes;
+};
+
 class Channel {
  public:
   struct Environment {
@@ -81,7 +87,10 @@ class Channel {
   bool current_is_temporary_file() const { return current_is_temporary_file_; }
   // FUSE_SETXATTR_ACL_KILL_SGID, of a SETXATTR.
   uint32_t current_setxattr_flags() const { return current_setxattr_flags_; }
-  std::span<char> scratch() { return scratch_.bytes(); }
+  // Where to make an answer that is sent before the handler returns; at least kPayloadBytesMax.
+  std::span<char> scratch() { return current_.answer().empty() ? scratch_.bytes() : current_.answer(); }
+  // The same for an answer that is made later.
+  AnswerRoom TakeAnswerRoom();
   void RequestBegins() { ++in_flight_; }
   void RequestEnds() { --in_flight_; }
 

@@ -85,10 +85,10 @@ void Open(fuse_req_t request, fuse_ino_t, fuse_file_info*) {
 Task<void> AnswerRead(fuse_req_t request, InodeNumber inode, uint64_t offset, size_t bytes) {
   Channel& channel = ChannelOf(request);
   const RequestUnderWay under_way(channel);
-  const MessageLease into = channel.pool().Take();
-  const Result<size_t> read = co_await channel.filesystem().Read(inode, offset, into.bytes().first(bytes));
+  const AnswerRoom into = channel.TakeAnswerRoom();
+  const Result<size_t> read = co_await channel.filesystem().Read(inode, offset, into.bytes.first(bytes));
   if (read.ok()) {
-    fuse_reply_buf(request, into.bytes().data(), *read);
+    fuse_reply_buf(request, into.bytes.data(), *read);
   } else {
     ReplyStatus(request, read.error());
   }

@@ -13,12 +13,12 @@ constexpr size_t kIdleBuffersMax = 8;
 constexpr size_t kPageBytes = 4096;
 
 void Free(MessageBuffer& buffer) {
-  std::free(buffer.bytes);
+  std::free(buffer.bytes.data());
 }
 
 }  // namespace
 
-MessageLease::MessageLease(MessageBuffer* buffer) : buffer_(buffer) {
+MessageLease::MessageLease(MessageBuffer& buffer) : buffer_(&buffer) {
   ++buffer_->leases;
 }
 
@@ -29,7 +29,7 @@ MessageLease::MessageLease(const MessageLease& other) : buffer_(other.buffer_) {
 }
 
 MessageLease::~MessageLease() {
-  if (buffer_ != nullptr && --buffer_->leases == 0) {
+  if (buffer_ != nullptr && --buffer_->leases == 0 && buffer_->pool != nullptr) {
     buffer_->pool->Return(buffer_);
   }
 }
@@ -46,14 +46,15 @@ MessageLease MessagePool::Take() {
   if (idle_.empty()) {
     buffer = std::make_unique<MessageBuffer>();
     buffer->pool = this;
-    buffer->bytes = static_cast<char*>(std::aligned_alloc(kPageBytes, kMessageBytesMax));
-    Check(buffer->bytes != nullptr, "no memory for a request");
+    void* const memory = std::aligned_alloc(kPageBytes, kMessageBytesMax);
+    Check(memory != nullptr, "no memory for a request");
+    buffer->bytes = {static_cast<char*>(memory), kMessageBytesMax};
   } else {
     buffer = std::move(idle_.back());
     idle_.pop_back();
   }
   ++leased_;
-  return MessageLease(buffer.release());
+  return MessageLease(*buffer.release());
 }
 
 void MessagePool::Return(MessageBuffer* buffer) {

@@ -1,5 +1,6 @@
 // Memory for requests from the kernel, one pool a channel. A request's bytes (names, data to write) stay
-// where they were read for as long as somebody holds a lease: a handler that has to wait takes one.
+// where they were read for as long as somebody holds a lease: a handler that has to wait takes one. A
+// transport may have memory of its own, which it takes back with the answer.
 //
 // One thread: the channel's reactor.
 #pragma once
@@ -25,14 +26,20 @@ inline constexpr size_t kMessageBytesMax = kMessageHeaderBytesMax + kPayloadByte
 class MessagePool;
 
 struct MessageBuffer {
+  // nullptr: its owner's, who knows by the answer that it is free.
   MessagePool* pool = nullptr;
-  char* bytes = nullptr;  // kMessageBytesMax, aligned to a page
+  // Of a pool's: kMessageBytesMax, aligned to a page.
+  std::span<char> bytes;
+  // Where an answer that is made here, header apart, is sent without a copy; empty where that spares none, or
+  // where the request lies. Aligned to a page.
+  std::span<char> answer;
   uint32_t leases = 0;
 };
 
 class MessageLease {
  public:
   MessageLease() = default;
+  explicit MessageLease(MessageBuffer& buffer);
   MessageLease(const MessageLease& other);
   MessageLease(MessageLease&& other) noexcept : buffer_(std::exchange(other.buffer_, nullptr)) {}
   MessageLease& operator=(MessageLease other) noexcept {
@@ -41,12 +48,10 @@ class MessageLease {
   }
   ~MessageLease();
 
-  std::span<char> bytes() const { return {buffer_->bytes, kMessageBytesMax}; }
+  std::span<char> bytes() const { return buffer_->bytes; }
+  std::span<char> answer() const { return buffer_->answer; }
 
  private:
-  friend class MessagePool;
-  explicit MessageLease(MessageBuffer* buffer);
-
   MessageBuffer* buffer_ = nullptr;
 };
 

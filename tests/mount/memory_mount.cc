@@ -1,8 +1,8 @@
 // Mounts a filesystem whose store lies in memory, to measure what a request costs without a device, and how
 // the reactors should wait. Serves until it is unmounted.
 //
-//   memory_mount DIR REACTORS all|one     (all: each reactor is pinned to a CPU, and a request wakes them
-//   all)
+//   memory_mount DIR REACTORS all|one|uring    (all, uring: each reactor is pinned to a CPU; all: a request
+//                                              wakes them all, uring: the one of its CPU)
 
 #include <cstdio>
 #include <cstdlib>
@@ -18,6 +18,7 @@
 #include "fs/fuse/control_directory.h"
 #include "fs/fuse/dev_fuse_transport.h"
 #include "fs/fuse/mount_owner.h"
+#include "fs/fuse/uring_transport.h"
 #include "fs/ops/filesystem.h"
 #include "src/loggers.h"
 #include "tests/support/memory_store.h"
@@ -27,9 +28,9 @@ namespace varve {
 namespace {
 
 struct Lane {
-  std::unique_ptr<ReactorThread> thread;
-  std::unique_ptr<DevFuseTransport> transport;
+  std::unique_ptr<Transport> transport;
   std::unique_ptr<Channel> channel;
+  std::unique_ptr<ReactorThread> thread;
 };
 
 // Nothing outlives the mount, so there is nothing to close.
@@ -43,11 +44,11 @@ class Owner final : public MountOwner {
   std::string source() const override { return "memory"; }
 };
 
-Task<Status> Attach(std::vector<Lane>& lanes, FileSystem& fs, Owner& owner, ControlDirectory& control,
-                    Logger& logger) {
+Task<Status> Attach(int descriptor, std::vector<Lane>& lanes, FileSystem& fs, Owner& owner,
+                    ControlDirectory& control, Logger& logger) {
   MessagePool pool;
   const MessageLease init = pool.Take();
-  const Result<size_t> received = co_await lanes.front().transport->ReceiveInit(init);
+  const Result<size_t> received = co_await ReceiveInit(descriptor, lanes.front().thread->reactor(), init);
   if (!received.ok()) {
     co_return received.error();
   }
@@ -69,6 +70,10 @@ Task<Status> Attach(std::vector<Lane>& lanes, FileSystem& fs, Owner& owner, Cont
 
 Task<void> Serve(Lane& lane, std::counting_semaphore<>& ended) {
   co_await lane.thread->reactor().Switch();
+  const Status registered = co_await lane.transport->Register(*lane.channel);
+  if (!registered.ok()) {
+    std::fprintf(stderr, "%s\n", registered.ToString().c_str());
+  }
   const Status served = co_await lane.transport->Serve(*lane.channel);
   const ChannelStatistics& statistics = lane.channel->statistics();
   std::printf("served: %s, %llu sleeps; requests by opcode:", served.ToString().c_str(),
@@ -82,7 +87,23 @@ Task<void> Serve(Lane& lane, std::counting_semaphore<>& ended) {
   ended.release();
 }
 
-int Run(const std::string& directory, int reactors, DevFuseWaking waking) {
+std::unique_ptr<Transport> MakeTransport(int descriptor, Reactor& reactor, int number, int reactors,
+                                         std::string_view kind) {
+  if (kind != "uring") {
+    return std::make_unique<DevFuseTransport>(descriptor, reactor,
+                                              kind == "all" ? DevFuseWaking::kAll : DevFuseWaking::kOne);
+  }
+  UringTransportOptions options;
+  for (uint32_t queue = 0; queue < FuseUringQueues(); ++queue) {
+    if (queue % static_cast<uint32_t>(reactors) == static_cast<uint32_t>(number)) {
+      options.queues.push_back(static_cast<uint16_t>(queue));
+    }
+  }
+  options.serves_forgets = number == 0;
+  return std::make_unique<UringTransport>(descriptor, reactor, std::move(options));
+}
+
+int Run(const std::string& directory, int reactors, std::string_view kind) {
   const SystemClock clock;
   TerminalLogger logger;
   MountSpecification specification;
@@ -97,10 +118,10 @@ int Run(const std::string& directory, int reactors, DevFuseWaking waking) {
   std::vector<Lane> lanes;
   for (int i = 0; i < reactors; ++i) {
     Lane lane;
-    const int cpu = waking == DevFuseWaking::kAll ? i : -1;
-    lane.thread = *ReactorThread::Start({"reactor-" + std::to_string(i), 0, cpu, {}}, clock);
-    lane.transport =
-        std::make_unique<DevFuseTransport>((*connection)->descriptor(), lane.thread->reactor(), waking);
+    const int cpu = kind == "one" ? -1 : i;
+    lane.thread = *ReactorThread::Start(
+        {"reactor-" + std::to_string(i), 0, cpu, {.wide_entries = kind == "uring"}}, clock);
+    lane.transport = MakeTransport((*connection)->descriptor(), lane.thread->reactor(), i, reactors, kind);
     lanes.push_back(std::move(lane));
   }
   const std::unique_ptr<ReactorThread> background = *ReactorThread::Start({"background", 10, -1, {}}, clock);
@@ -110,7 +131,8 @@ int Run(const std::string& directory, int reactors, DevFuseWaking waking) {
   std::unique_ptr<FileSystem> fs = *CallOn(first, FileSystem::Mount(environment, FileSystemOptions()));
   Owner owner;
   ControlDirectory control(owner);
-  const Status attached = CallOn(first, Attach(lanes, *fs, owner, control, logger));
+  const Status attached =
+      CallOn(first, Attach((*connection)->descriptor(), lanes, *fs, owner, control, logger));
   if (!attached.ok()) {
     std::fprintf(stderr, "%s\n", attached.ToString().c_str());
     return 1;
@@ -131,10 +153,8 @@ int Run(const std::string& directory, int reactors, DevFuseWaking waking) {
 
 int main(int argc, char** argv) {
   if (argc != 4) {
-    std::fprintf(stderr, "usage: memory_mount DIR REACTORS all|one\n");
+    std::fprintf(stderr, "usage: memory_mount DIR REACTORS all|one|uring\n");
     return 2;
   }
-  const bool all = std::string_view(argv[3]) == "all";
-  return varve::Run(argv[1], std::atoi(argv[2]),
-                    all ? varve::DevFuseWaking::kAll : varve::DevFuseWaking::kOne);
+  return varve::Run(argv[1], std::atoi(argv[2]), argv[3]);
 }
