@@ -19,6 +19,9 @@ constexpr uint32_t kFirstReadBytes = 10 * kKiB;
 // Of all bytes of the store.
 constexpr uint64_t kFirstReadShare = 16;
 
+// Of a walk over a whole range: a request of the kernel's for a file's bytes at once.
+constexpr uint32_t kWholeRangeReadBytes = 1 * kMiB;
+
 // What a walk that seeks into a sorted run of `run_bytes` reads first. Of a walk of a few dozen entries a run
 // with a fair share of the store's bytes often gives so many that it goes on into a second block: read at
 // once with the first that costs hardly more, and saves the walk a wait.
@@ -175,7 +178,15 @@ std::unique_ptr<InternalIterator> NewStateIterator(const TableEnvironment& table
   options.fill_cache = read.fill_cache;
   options.pass_over_damage = read.pass_over_damage;
   const uint64_t store_bytes = state.version->totals().total_bytes;
+  if (read.whole_range) {
+    options.last_key = upper;
+    options.readahead_bytes = kWholeRangeReadBytes;
+  }
   const auto set_first_read = [&](uint64_t run_bytes) {
+    if (read.whole_range) {
+      options.first_read_bytes = options.readahead_bytes;
+      return;
+    }
     options.first_read_bytes = read.goes_on
                                    ? ShareOfReadahead(options.readahead_bytes, run_bytes, store_bytes)
                                    : FirstReadBytes(run_bytes, store_bytes);

@@ -94,6 +94,9 @@ struct ReadOptions {
   // Iterators only: the walk goes on where another one ended, and is long. Reads ahead from the start, of
   // each part of the store as much as it has of the whole.
   bool goes_on = false;
+  // Iterators only: the walk will go forward over all of [lower, upper). Reads are large from the start, and
+  // end with the range.
+  bool whole_range = false;
 };
 
 // Walks keys in order at one snapshot, forward and backward. Made by one executor and used by one coroutine

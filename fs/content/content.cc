@@ -11,6 +11,12 @@ namespace varve {
 
 namespace {
 
+// From so many chunks on one walk costs less than a search for each: chunks that were written together lie
+// together, and are read so.
+constexpr uint64_t kChunksWorthAWalk = 4;
+// Reads of so many bytes leave the block cache as it is: the kernel's page cache keeps what they give.
+constexpr size_t kBulkReadBytes = 128 * kKiB;
+
 // Copies the part of a stored chunk that begins at `skip` into `into`; what is not stored is zero.
 Status CopyChunk(std::string_view stored, uint64_t skip, std::span<char> into, uint32_t chunk_bytes) {
   if (stored.size() > chunk_bytes) {
@@ -88,6 +94,13 @@ Task<Result<size_t>> Content::Read(const Inode& inode, std::string_view content,
     std::memcpy(into.data(), content.data() + offset, length);
     co_return length;
   }
+  if (ChunkOf(offset + length - 1) - ChunkOf(offset) + 1 >= kChunksWorthAWalk) {
+    Status walked = co_await ReadByWalk(inode.number, offset, into.first(length), options);
+    if (!walked.ok()) {
+      co_return walked.error();
+    }
+    co_return length;
+  }
   std::vector<Task<Status>> misses;
   const uint64_t chunk_bytes = format_.chunk_bytes;
   for (size_t done = 0; done < length;) {
@@ -123,6 +136,46 @@ Task<Result<size_t>> Content::Read(const Inode& inode, std::string_view content,
     }
   }
   co_return length;
+}
+
+Task<Status> Content::ReadByWalk(InodeNumber inode, uint64_t offset, std::span<char> into,
+                                 ReadOptions options) const {
+  options.whole_range = true;
+  options.fill_cache = into.size() < kBulkReadBytes;
+  const uint64_t chunk_bytes = format_.chunk_bytes;
+  const uint64_t end = offset + into.size();
+  const NamespaceKey lower = NamespaceKey::Chunk(inode, ChunkOf(offset));
+  const NamespaceKey upper = NamespaceKey::Chunk(inode, ChunksIn(end));
+  std::unique_ptr<StoreIterator> chunks = store_.NewIterator(lower, upper, options);
+  if (chunks->Seek(lower) == Step::kNeedsIo) {
+    co_await chunks->Load();
+  }
+  // What lies before it has been filled.
+  uint64_t at = offset;
+  while (chunks->Valid()) {
+    const std::optional<ParsedKey> key = ParseNamespaceKey(chunks->key());
+    if (!key) {
+      co_return Corruption("a chunk's key does not decode");
+    }
+    const uint64_t begin = std::max(key->chunk_index * chunk_bytes, offset);
+    const uint64_t stop = std::min((key->chunk_index + 1) * chunk_bytes, end);
+    std::memset(into.data() + (at - offset), 0, begin - at);  // a hole
+    const Status copied = CopyChunk(chunks->value(), begin % chunk_bytes,
+                                    into.subspan(begin - offset, stop - begin), format_.chunk_bytes);
+    if (!copied.ok()) {
+      co_return copied;
+    }
+    at = stop;
+    if (chunks->Next() == Step::kNeedsIo) {
+      co_await chunks->Load();
+    }
+  }
+  Status ended = chunks->status();
+  if (!ended.ok()) {
+    co_return ended;
+  }
+  std::memset(into.data() + (at - offset), 0, end - at);
+  co_return Status();
 }
 
 Task<Status> Content::LoadChunk(InodeNumber inode, uint64_t index, std::string& chunk) const {

@@ -64,7 +64,8 @@ class Content {
   // Bytes from `offset` into `into`, up to the end of the file. `content` is the inline content, if any.
   std::optional<Result<size_t>> TryRead(const Inode& inode, std::string_view content, uint64_t offset,
                                         std::span<char> into) const;
-  // The same, with all chunks that miss asked for at once. What is named must outlive the Task.
+  // The same, with all chunks that miss asked for at once; many chunks in a row by a walk. What is named must
+  // outlive the Task.
   Task<Result<size_t>> Read(const Inode& inode, std::string_view content, uint64_t offset,
                             std::span<char> into, ReadOptions options) const;
 
@@ -87,6 +88,9 @@ class Content {
  private:
   // Fills `chunk` with the stored bytes of one chunk; empty when there is none.
   Task<Status> LoadChunk(InodeNumber inode, uint64_t index, std::string& chunk) const;
+  // Of a chunked file, all within its size, in one walk over the chunks.
+  Task<Status> ReadByWalk(InodeNumber inode, uint64_t offset, std::span<char> into,
+                          ReadOptions options) const;
   // Of the chunk that `get` finds, what lies from `skip` on.
   Task<Status> ReadChunk(std::unique_ptr<Store::UnfinishedGet> get, uint64_t skip,
                          std::span<char> into) const;
