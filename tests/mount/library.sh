@@ -18,6 +18,13 @@ folder=$(mktemp -d "${VARVE_TEST_FOLDER:-/var/tmp}/varve-mount.XXXXXX")
 mount_point=$folder/mnt
 mkdir "$mount_point"
 loops=()
+
+# Which transport a mount takes by itself: the fuse module's switch decides, for mounts to come. It is set for this test, as
+# VARVE_TRANSPORT (devfuse, uring) says, and put back at its end.
+uring_switch=/sys/module/fuse/parameters/enable_uring
+uring_was=$(cat $uring_switch 2>/dev/null || true)
+put_uring_switch_back() { [ -z "$uring_was" ] || echo "$uring_was" >$uring_switch; }
+switch_uring() { echo "$1" 2>/dev/null >$uring_switch; }
 # Set where the build has sanitizers. What they find in a daemon, which nobody listens to, comes into files.
 instrumented=${VARVE_INSTRUMENTED:-}
 if [ -n "$instrumented" ]; then
@@ -33,6 +40,7 @@ clean_up() {
   status=$?
   trap - EXIT
   set +e
+  put_uring_switch_back
   if [ $status -ne 0 ] && [ $status -ne 77 ]; then
     echo "-- the state at the failure" >&2
     grep -F "$folder" /proc/mounts >&2
@@ -62,6 +70,11 @@ clean_up() {
   exit $status
 }
 trap clean_up EXIT
+case ${VARVE_TRANSPORT:-devfuse} in
+  devfuse) [ -z "$uring_was" ] || switch_uring N ;;
+  uring) [ -n "$uring_was" ] && switch_uring Y || skip "this kernel has no fuse-over-io_uring" ;;
+  *) fail "no such transport: $VARVE_TRANSPORT" ;;
+esac
 
 # make_device KIND SIZE [FOLDER]: sets $device. KIND: image, loop512, loop4096 (a loop device with sectors of that size). The
 # file behind it lies in FOLDER.

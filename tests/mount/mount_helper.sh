@@ -16,7 +16,7 @@ grep -F " $mount_point fuseblk.varve " /proc/mounts | grep -q noatime || fail "n
 umount "$mount_point"
 
 step "every option that is documented"
-for option in ro rw sync async commit=5 cache=16M memtable=4M techniques=none allow_other suid nosuid dev nodev exec \
+for option in ro rw sync async commit=5 cache=16M memtable=4M techniques=none transport=devfuse allow_other suid nosuid dev nodev exec \
   noexec atime noatime relatime norelatime strictatime nostrictatime diratime nodiratime dirsync silent; do
   "$varve" mount "$device" "$mount_point" -o "$option" || fail "option $option"
   "$varve" umount "$mount_point"

@@ -1,0 +1,104 @@
+#!/bin/bash
+# Both ways in which requests come: which one is taken and said, and how a mount ends on each.
+source "$(dirname "$0")/library.sh"
+command -v python3 >/dev/null || skip "needs python3"
+
+make_device loop512 512M
+"$varve" mkfs "$device" >/dev/null
+transport() { python3 -c 'import json, sys; print(json.load(sys.stdin)["fuse"]["transport"])' < <("$varve" stats "$mount_point" --json); }
+connections() { ls /sys/fs/fuse/connections | wc -l; }
+
+step "without the kernel's leave: /dev/fuse, and said so; to ask for the other is refused, and says what to do"
+switch_uring N || true
+"$varve" mount -f "$device" "$mount_point" >"$folder/said" 2>&1 &
+for _ in {1..100}; do is_mounted && break; sleep 0.05; done
+[ "$(transport)" = /dev/fuse ] || fail "not on /dev/fuse"
+umount "$mount_point"
+wait
+grep -q "/dev/fuse; .*fuse-over-io_uring" "$folder/said" || fail "the log does not say why: $(cat "$folder/said")"
+expect_failure "enable_uring|6.14" mount_store -o transport=uring
+is_mounted && fail "a refused mount stays"
+expect_failure "auto, uring or devfuse" mount_store -o transport=splice
+
+[ -n "$uring_was" ] || { echo "this kernel has no fuse-over-io_uring: the rest is left out"; exit 0; }
+switch_uring Y
+step "with it: fuse-over-io_uring by itself and when asked for, /dev/fuse when that is asked for"
+for choice in auto:fuse-over-io_uring uring:fuse-over-io_uring devfuse:/dev/fuse; do
+  mount_store -o "transport=${choice%%:*}"
+  [ "$(transport)" = "${choice#*:}" ] || fail "${choice%%:*} became $(transport)"
+  echo "$choice" >"$mount_point/file"
+  [ "$(cat "$mount_point/file")" = "$choice" ] || fail "cannot be read"
+  umount_store
+done
+
+step "more CPUs than reactors: every queue is answered"
+taskset -c 0 "$varve" mount "$device" "$mount_point"
+[ "$(transport)" = fuse-over-io_uring ] || fail "not on fuse-over-io_uring"
+for cpu in $(seq 0 $(($(nproc) - 1))); do
+  taskset -c "$cpu" timeout 20 dd if=/dev/zero of="$mount_point/of-$cpu" bs=1M count=2 status=none || fail "CPU $cpu hangs"
+  taskset -c "$cpu" timeout 20 cat "$mount_point/of-$cpu" >/dev/null || fail "CPU $cpu hangs"
+done
+umount_store
+
+# A few programs that never rest. What they say is of no interest: the mount goes away under them.
+load() {
+  users=()
+  for i in 1 2 3 4; do
+    (while :; do
+      echo "$i" >"$mount_point/busy-$i" && cat "$mount_point/busy-$i" && ls "$mount_point" && rm "$mount_point/busy-$i" || sleep 0.01
+    done) >/dev/null 2>&1 &
+    users+=($!)
+    (while :; do dd if=/dev/zero of="$mount_point/large-$i" bs=1M count=4 conv=fsync || sleep 0.01; done) >/dev/null 2>&1 &
+    users+=($!)
+  done
+}
+end_load() {
+  kill "${users[@]}" 2>/dev/null
+  wait "${users[@]}" 2>/dev/null || true
+}
+
+for choice in uring devfuse; do
+  step "$choice: the connection is aborted under load"
+  mount_store -o transport=$choice
+  pid=$(daemon_pid)
+  load
+  sleep 1
+  number=$(($(stat -c '%d' "$mount_point")))
+  echo 1 >"/sys/fs/fuse/connections/$number/abort"
+  sleep 0.5
+  end_load
+  umount "$mount_point" || umount -l "$mount_point"
+  wait_until_gone "$pid" "after an abort"
+  check_store
+
+  step "$choice: the daemon is killed under load"
+  mount_store -o transport=$choice
+  load
+  sleep 1
+  kill_daemon "${users[@]}"
+  end_load
+  check_store
+
+  step "$choice: SIGTERM under load"
+  mount_store -o transport=$choice
+  pid=$(daemon_pid)
+  load
+  sleep 1
+  kill -TERM "$pid"
+  sleep 0.5
+  end_load
+  for _ in {1..100}; do is_mounted || break; kill -TERM "$pid" 2>/dev/null || true; sleep 0.1; done
+  wait_until_gone "$pid" "after SIGTERM"
+  check_store
+done
+
+step "mounted again and again, nothing is left behind"
+before=$(connections)
+for _ in $(seq 1 "${VARVE_MOUNTS:-30}"); do
+  mount_store -o transport=uring
+  echo again >"$mount_point/file"
+  umount_store
+done
+[ "$(connections)" -le "$before" ] || fail "connections stay"
+[ -z "$(daemon_pid)" ] || fail "a daemon stays"
+check_store
