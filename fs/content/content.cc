@@ -41,8 +41,37 @@ uint64_t Content::BlocksOf(const Inode& inode) const {
   return CeilDiv(std::min(bytes, inode.size), 512);
 }
 
-std::optional<Result<size_t>> Content::TryRead(const Inode& inode, std::string_view content, uint64_t offset,
-                                               std::span<char> into) const {
+Task<Status> UnfinishedRead::Fill(Miss& miss) const {
+  const Store::Lookup found = co_await miss.get->Finish();
+  if (!found.ok()) {
+    co_return found.error();
+  }
+  const std::string_view stored = *found ? (*found)->bytes() : std::string_view();
+  co_return CopyChunk(stored, miss.skip, miss.into, chunk_bytes_);
+}
+
+Task<Result<size_t>> UnfinishedRead::Finish() {
+  Status read;
+  if (misses_.size() == 1) {
+    read = co_await Fill(misses_.front());
+  } else {
+    std::vector<Task<Status>> fills;
+    fills.reserve(misses_.size());
+    for (Miss& miss : misses_) {
+      fills.push_back(Fill(miss));
+    }
+    read = co_await WhenAllOk(std::move(fills));
+  }
+  if (!read.ok()) {
+    co_return read.error();
+  }
+  co_return length_;
+}
+
+std::optional<Result<size_t>> Content::BeginRead(const Inode& inode, std::string_view content,
+                                                 uint64_t offset, std::span<char> into,
+                                                 const ReadOptions& options,
+                                                 std::unique_ptr<UnfinishedRead>& rest) const {
   if (offset >= inode.size || into.empty()) {
     return size_t{0};
   }
@@ -51,57 +80,8 @@ std::optional<Result<size_t>> Content::TryRead(const Inode& inode, std::string_v
     std::memcpy(into.data(), content.data() + offset, length);
     return length;
   }
-  const uint64_t chunk_bytes = format_.chunk_bytes;
-  for (size_t done = 0; done < length;) {
-    const uint64_t at = offset + done;
-    const uint64_t skip = at % chunk_bytes;
-    const size_t piece = std::min<uint64_t>(length - done, chunk_bytes - skip);
-    const std::optional<Store::Lookup> found =
-        store_.TryGet(NamespaceKey::Chunk(inode.number, ChunkOf(at)), ReadOptions());
-    if (!found) {
-      return std::nullopt;
-    }
-    if (!found->ok()) {
-      return found->error();
-    }
-    const std::string_view stored = **found ? (**found)->bytes() : std::string_view();
-    const Status copied = CopyChunk(stored, skip, into.subspan(done, piece), format_.chunk_bytes);
-    if (!copied.ok()) {
-      return copied.error();
-    }
-    done += piece;
-  }
-  return length;
-}
-
-Task<Status> Content::ReadChunk(std::unique_ptr<Store::UnfinishedGet> get, uint64_t skip,
-                                std::span<char> into) const {
-  const Store::Lookup found = co_await get->Finish();
-  if (!found.ok()) {
-    co_return found.error();
-  }
-  const std::string_view stored = *found ? (*found)->bytes() : std::string_view();
-  co_return CopyChunk(stored, skip, into, format_.chunk_bytes);
-}
-
-Task<Result<size_t>> Content::Read(const Inode& inode, std::string_view content, uint64_t offset,
-                                   std::span<char> into, ReadOptions options) const {
-  if (offset >= inode.size || into.empty()) {
-    co_return size_t{0};
-  }
-  const size_t length = std::min<uint64_t>(into.size(), inode.size - offset);
-  if (!inode.chunked) {
-    std::memcpy(into.data(), content.data() + offset, length);
-    co_return length;
-  }
-  if (ChunkOf(offset + length - 1) - ChunkOf(offset) + 1 >= kChunksWorthAWalk) {
-    Status walked = co_await ReadByWalk(inode.number, offset, into.first(length), options);
-    if (!walked.ok()) {
-      co_return walked.error();
-    }
-    co_return length;
-  }
-  std::vector<Task<Status>> misses;
+  const bool walks = ChunksTouched(offset, length) >= kChunksWorthAWalk;
+  std::unique_ptr<UnfinishedRead> unfinished;
   const uint64_t chunk_bytes = format_.chunk_bytes;
   for (size_t done = 0; done < length;) {
     const uint64_t at = offset + done;
@@ -109,33 +89,53 @@ Task<Result<size_t>> Content::Read(const Inode& inode, std::string_view content,
     const size_t piece = std::min<uint64_t>(length - done, chunk_bytes - skip);
     const std::span<char> part = into.subspan(done, piece);
     const NamespaceKey key = NamespaceKey::Chunk(inode.number, ChunkOf(at));
-    std::unique_ptr<Store::UnfinishedGet> rest;
-    const std::optional<Store::Lookup> found = store_.BeginGet(key, options, rest);
-    if (!found) {
-      misses.push_back(ReadChunk(std::move(rest), skip, part));
-    } else if (!found->ok()) {
-      co_return found->error();
-    } else {
+    std::unique_ptr<Store::UnfinishedGet> get;
+    const std::optional<Store::Lookup> found =
+        walks ? store_.TryGet(key, options) : store_.BeginGet(key, options, get);
+    if (found && !found->ok()) {
+      return found->error();
+    }
+    if (found) {
       const std::string_view stored = **found ? (**found)->bytes() : std::string_view();
-      Status copied = CopyChunk(stored, skip, part, format_.chunk_bytes);
+      const Status copied = CopyChunk(stored, skip, part, format_.chunk_bytes);
       if (!copied.ok()) {
-        co_return copied.error();
+        return copied.error();
       }
+    } else if (walks) {
+      return std::nullopt;
+    } else {
+      if (unfinished == nullptr) {
+        unfinished = std::make_unique<UnfinishedRead>();
+      }
+      unfinished->misses_.push_back({std::move(get), skip, part});
     }
     done += piece;
   }
-  if (misses.size() == 1) {
-    Status read = co_await std::move(misses[0]);
-    if (!read.ok()) {
-      co_return read.error();
-    }
-  } else if (!misses.empty()) {
-    Status read = co_await WhenAllOk(std::move(misses));
-    if (!read.ok()) {
-      co_return read.error();
-    }
+  if (unfinished == nullptr) {
+    return length;
   }
-  co_return length;
+  unfinished->length_ = length;
+  unfinished->chunk_bytes_ = format_.chunk_bytes;
+  rest = std::move(unfinished);
+  return std::nullopt;
+}
+
+Task<Result<size_t>> Content::Read(const Inode& inode, std::string_view content, uint64_t offset,
+                                   std::span<char> into, ReadOptions options) const {
+  const size_t length = offset < inode.size ? std::min<uint64_t>(into.size(), inode.size - offset) : 0;
+  if (inode.chunked && length > 0 && ChunksTouched(offset, length) >= kChunksWorthAWalk) {
+    const Status walked = co_await ReadByWalk(inode.number, offset, into.first(length), options);
+    if (!walked.ok()) {
+      co_return walked.error();
+    }
+    co_return length;
+  }
+  std::unique_ptr<UnfinishedRead> rest;
+  std::optional<Result<size_t>> read = BeginRead(inode, content, offset, into, options, rest);
+  if (!read) {
+    read = co_await rest->Finish();
+  }
+  co_return std::move(*read);
 }
 
 Task<Status> Content::ReadByWalk(InodeNumber inode, uint64_t offset, std::span<char> into,

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -43,6 +44,28 @@ struct StaleChunks {
   bool empty() const { return from >= end; }
 };
 
+// A read that has to go on with reads of the device, as Store::UnfinishedGet does: it answers as of its
+// beginning.
+class UnfinishedRead {
+ public:
+  // Once. The object, and the memory that the read fills, must outlive the Task.
+  Task<Result<size_t>> Finish();
+
+ private:
+  friend class Content;
+
+  struct Miss {
+    std::unique_ptr<Store::UnfinishedGet> get;
+    uint64_t skip;
+    std::span<char> into;
+  };
+  Task<Status> Fill(Miss& miss) const;
+
+  std::vector<Miss> misses_;
+  size_t length_ = 0;
+  uint32_t chunk_bytes_ = 0;
+};
+
 // Any thread; one caller at a time an inode for the Stage… calls.
 class Content {
  public:
@@ -61,10 +84,13 @@ class Content {
   // st_blocks: 512-byte blocks that hold bytes.
   uint64_t BlocksOf(const Inode& inode) const;
 
-  // Bytes from `offset` into `into`, up to the end of the file. `content` is the inline content, if any.
-  std::optional<Result<size_t>> TryRead(const Inode& inode, std::string_view content, uint64_t offset,
-                                        std::span<char> into) const;
-  // The same, with all chunks that miss asked for at once; many chunks in a row by a walk. What is named must
+  // Bytes from `offset` into `into`, up to the end of the file, where memory has them. `content` is the
+  // inline content, if any. Where the device must be asked, and few chunks for it, `rest` becomes the read as
+  // it stands; else it stays empty: then Read is to be asked.
+  std::optional<Result<size_t>> BeginRead(const Inode& inode, std::string_view content, uint64_t offset,
+                                          std::span<char> into, const ReadOptions& options,
+                                          std::unique_ptr<UnfinishedRead>& rest) const;
+  // The same from memory or the device: few chunks all at once, many in a row by a walk. What is named must
   // outlive the Task.
   Task<Result<size_t>> Read(const Inode& inode, std::string_view content, uint64_t offset,
                             std::span<char> into, ReadOptions options) const;
@@ -91,9 +117,9 @@ class Content {
   // Of a chunked file, all within its size, in one walk over the chunks.
   Task<Status> ReadByWalk(InodeNumber inode, uint64_t offset, std::span<char> into,
                           ReadOptions options) const;
-  // Of the chunk that `get` finds, what lies from `skip` on.
-  Task<Status> ReadChunk(std::unique_ptr<Store::UnfinishedGet> get, uint64_t skip,
-                         std::span<char> into) const;
+  uint64_t ChunksTouched(uint64_t offset, size_t bytes) const {
+    return ChunkOf(offset + bytes - 1) - ChunkOf(offset) + 1;
+  }
   Task<Result<bool>> ChunkExists(InodeNumber inode, uint64_t index) const;
   Task<Status> StageChunkedWrite(FileImage& file, uint64_t offset, std::string_view data,
                                  WriteBatch& batch) const;

@@ -26,7 +26,7 @@ fuse_in_header HeaderOf(std::span<const char> message) {
 
 }  // namespace
 
-Channel::Channel(Environment environment) : environment_(environment), scratch_(pool_.Take()) {
+Channel::Channel(Environment environment) : environment_(environment) {
 }
 
 Channel::~Channel() {

@@ -87,9 +87,7 @@ class Channel {
   bool current_is_temporary_file() const { return current_is_temporary_file_; }
   // FUSE_SETXATTR_ACL_KILL_SGID, of a SETXATTR.
   uint32_t current_setxattr_flags() const { return current_setxattr_flags_; }
-  // Where to make an answer that is sent before the handler returns; at least kPayloadBytesMax.
-  std::span<char> scratch() { return current_.answer().empty() ? scratch_.bytes() : current_.answer(); }
-  // The same for an answer that is made later.
+  // Where to make the current request's answer, at once or later.
   AnswerRoom TakeAnswerRoom();
   void RequestBegins() { ++in_flight_; }
   void RequestEnds() { --in_flight_; }
@@ -110,7 +108,6 @@ class Channel {
   Environment environment_;
   fuse_session* session_ = nullptr;
   MessagePool pool_;
-  MessageLease scratch_;  // for replies that are made and sent at once
   MessageLease current_;
   size_t current_size_ = 0;
   bool current_is_temporary_file_ = false;

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 
+#include "fs/content/content.h"
 #include "fs/fuse/handlers.h"
 #include "fs/fuse/replies.h"
 #include "fs/ops/errno_map.h"
@@ -82,32 +83,36 @@ void Open(fuse_req_t request, fuse_ino_t, fuse_file_info*) {
   fuse_reply_err(request, ENOSYS);
 }
 
-Task<void> AnswerRead(fuse_req_t request, InodeNumber inode, uint64_t offset, size_t bytes) {
-  Channel& channel = ChannelOf(request);
-  const RequestUnderWay under_way(channel);
-  const AnswerRoom into = channel.TakeAnswerRoom();
-  const Result<size_t> read = co_await channel.filesystem().Read(inode, offset, into.bytes.first(bytes));
+void ReplyRead(fuse_req_t request, const AnswerRoom& from, const Result<size_t>& read) {
   if (read.ok()) {
-    fuse_reply_buf(request, into.bytes.data(), *read);
+    fuse_reply_buf(request, from.bytes.data(), *read);
   } else {
     ReplyStatus(request, read.error());
   }
 }
 
+// `rest`: what has been begun; empty: all of it.
+Task<void> AnswerRead(fuse_req_t request, InodeNumber inode, uint64_t offset, AnswerRoom into,
+                      std::unique_ptr<UnfinishedRead> rest) {
+  Channel& channel = ChannelOf(request);
+  const RequestUnderWay under_way(channel);
+  Task<Result<size_t>> reading =
+      rest != nullptr ? rest->Finish() : channel.filesystem().Read(inode, offset, into.bytes);
+  const Result<size_t> read = co_await std::move(reading);
+  ReplyRead(request, into, read);
+}
+
 void Read(fuse_req_t request, fuse_ino_t inode, size_t size, off_t offset, fuse_file_info*) {
   Channel& channel = ChannelOf(request);
-  const size_t bytes = std::min(size, kPayloadBytesMax);
   const auto from = static_cast<uint64_t>(offset);
-  const std::span<char> into = channel.scratch().first(bytes);
-  if (const auto read = channel.filesystem().TryRead(InodeNumber(inode), from, into)) {
-    if (read->ok()) {
-      fuse_reply_buf(request, into.data(), **read);
-    } else {
-      ReplyStatus(request, read->error());
-    }
+  AnswerRoom into = channel.TakeAnswerRoom();
+  into.bytes = into.bytes.first(std::min(size, kPayloadBytesMax));
+  std::unique_ptr<UnfinishedRead> rest;
+  if (const auto read = channel.filesystem().BeginRead(InodeNumber(inode), from, into.bytes, rest)) {
+    ReplyRead(request, into, *read);
     return;
   }
-  Spawn(AnswerRead(request, InodeNumber(inode), from, bytes));
+  Spawn(AnswerRead(request, InodeNumber(inode), from, std::move(into), std::move(rest)));
 }
 
 Task<void> AnswerWritten(fuse_req_t request, Task<Result<size_t>> operation) {

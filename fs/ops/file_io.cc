@@ -46,25 +46,8 @@ void KillSetIds(Inode& inode) {
   }
 }
 
-std::optional<Result<size_t>> FileSystem::TryRead(InodeNumber inode, uint64_t offset, std::span<char> into) {
-  bool access_is_due = false;
-  std::optional<Result<size_t>> read = TryReadBytes(inode, offset, into, access_is_due);
-  // To note it may have to wait for a lock.
-  return access_is_due ? std::nullopt : std::move(read);
-}
-
-Task<Result<size_t>> FileSystem::Read(InodeNumber inode, uint64_t offset, std::span<char> into) {
-  bool access_is_due = false;
-  Result<size_t> read = co_await ReadBytes(inode, offset, into, access_is_due);
-  // Before the answer: the kernel asks for the time afterwards, and keeps what it is told.
-  if (access_is_due && read.ok()) {
-    co_await NoteAccess(*core_, inode);
-  }
-  co_return read;
-}
-
-std::optional<Result<size_t>> FileSystem::TryReadBytes(InodeNumber inode, uint64_t offset,
-                                                       std::span<char> into, bool& access_is_due) {
+std::optional<Result<size_t>> FileSystem::BeginRead(InodeNumber inode, uint64_t offset, std::span<char> into,
+                                                    std::unique_ptr<UnfinishedRead>& rest) {
   const uint64_t version = core_->locks.Version(inode);
   std::optional<Result<LoadedInode>> loaded = core_->TryLoad(inode);
   if (!loaded) {
@@ -78,21 +61,31 @@ std::optional<Result<size_t>> FileSystem::TryReadBytes(InodeNumber inode, uint64
   if (!regular.ok()) {
     return regular.error();
   }
-  access_is_due = AccessIsDue(*core_, file.inode());
+  if (AccessIsDue(*core_, file.inode())) {
+    return std::nullopt;  // to note it may have to wait for a lock
+  }
+  std::unique_ptr<UnfinishedRead> unfinished;
   std::optional<Result<size_t>> read =
-      core_->content.TryRead(file.inode(), file.record.content, offset, into);
+      core_->content.BeginRead(file.inode(), file.record.content, offset, into, ReadOptions(), unfinished);
   if (file.inode().chunked && !core_->locks.Unchanged(inode, version)) {
     return std::nullopt;  // the inode and its chunks may be of different moments
   }
+  rest = std::move(unfinished);
   return read;
+}
+
+Task<Result<size_t>> FileSystem::Read(InodeNumber inode, uint64_t offset, std::span<char> into) {
+  bool access_is_due = false;
+  Result<size_t> read = co_await ReadBytes(inode, offset, into, access_is_due);
+  // Before the answer: the kernel asks for the time afterwards, and keeps what it is told.
+  if (access_is_due && read.ok()) {
+    co_await NoteAccess(*core_, inode);
+  }
+  co_return read;
 }
 
 Task<Result<size_t>> FileSystem::ReadBytes(InodeNumber inode, uint64_t offset, std::span<char> into,
                                            bool& access_is_due) {
-  std::optional<Result<size_t>> hit = TryReadBytes(inode, offset, into, access_is_due);
-  if (hit) {
-    co_return std::move(*hit);
-  }
   const std::shared_ptr<const Snapshot> snapshot = core_->store.GetSnapshot();
   Result<std::optional<LoadedInode>> at = co_await core_->LoadAt(inode, *snapshot);
   if (!at.ok()) {

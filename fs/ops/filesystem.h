@@ -30,6 +30,8 @@
 
 namespace varve {
 
+class UnfinishedRead;
+
 inline constexpr size_t kNameBytesMax = 255;
 inline constexpr size_t kSymlinkBytesMax = 4095;
 inline constexpr size_t kXattrNameBytesMax = 255;
@@ -206,7 +208,10 @@ class FileSystem {
 
   // Bytes read: fewer than asked only at the end of the file. One atomic view of the file.
   Task<Result<size_t>> Read(InodeNumber inode, uint64_t offset, std::span<char> into);
-  std::optional<Result<size_t>> TryRead(InodeNumber inode, uint64_t offset, std::span<char> into);
+  // The same where memory has the bytes. Else `rest` may become the read as it stands: finishing it costs
+  // less than Read, which is to be called where it stays empty. It is gone before Unmount is called.
+  std::optional<Result<size_t>> BeginRead(InodeNumber inode, uint64_t offset, std::span<char> into,
+                                          std::unique_ptr<UnfinishedRead>& rest);
   // All of `data` (at most kWriteBytesMax) or nothing.
   Task<Result<size_t>> Write(InodeNumber inode, uint64_t offset, std::string_view data, WriteFlags flags);
   // `mode` is that of fallocate(2): 0, KEEP_SIZE, PUNCH_HOLE | KEEP_SIZE, ZERO_RANGE [| KEEP_SIZE]; others
@@ -249,8 +254,6 @@ class FileSystem {
   explicit FileSystem(std::unique_ptr<FileSystemCore> core);
   Task<Status> List(DirectoryHandle handle, uint64_t offset, DirectorySink& sink, bool plus);
   Task<Status> ListStream(DirectoryStream& stream, DirectorySink& sink, bool plus);
-  std::optional<Result<size_t>> TryReadBytes(InodeNumber inode, uint64_t offset, std::span<char> into,
-                                             bool& access_is_due);
   Task<Result<size_t>> ReadBytes(InodeNumber inode, uint64_t offset, std::span<char> into,
                                  bool& access_is_due);
 

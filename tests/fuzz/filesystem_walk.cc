@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "fs/content/content.h"
+
 namespace varve::fuzz {
 
 namespace {
@@ -66,7 +68,10 @@ Task<void> LookAt(FileSystem& fs, const Attributes& file) {
   std::vector<char> bytes(10'000);
   for (const uint64_t offset :
        {uint64_t{0}, uint64_t{5'000}, file.size / 2, file.size - 100, file.size, UINT64_MAX - 10}) {
-    (void)fs.TryRead(inode, offset, bytes);
+    std::unique_ptr<UnfinishedRead> rest;
+    if (!fs.BeginRead(inode, offset, bytes, rest) && rest != nullptr) {
+      (void)co_await rest->Finish();
+    }
     (void)co_await fs.Read(inode, offset, bytes);
   }
   for (const uint64_t offset : {uint64_t{0}, file.size / 2, UINT64_MAX / 2}) {

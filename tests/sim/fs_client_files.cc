@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tests/sim/fs_client.h"
+#include "tests/support/read_as_mounted.h"
 
 namespace varve::sim {
 
@@ -142,7 +143,7 @@ Task<void> FsClient::Read() {
   }
   const uint64_t offset = random_.Below(node->content.size() + 100);
   std::string into(random_.OneIn(2) ? 1 + random_.Below(300) : 1 + random_.Below(50'000), '?');
-  const Result<size_t> read = co_await fs_->Read(node->inode, offset, std::span<char>(into));
+  const Result<size_t> read = co_await ReadAsMounted(*fs_, node->inode, offset, std::span<char>(into));
   if (!ReadDone("read", read.status())) {
     co_return;
   }

@@ -185,6 +185,7 @@ class ModelRun {
     options.snapshot = snapshot;
     options.fill_cache = !random_.OneIn(4);
     options.goes_on = random_.OneIn(4);
+    options.whole_range = random_.OneIn(4);
     const std::unique_ptr<StoreIterator> it = harness_.store().NewIterator(lower, upper, options);
     auto at = state.end();
     for (int i = 0; i < 25 && !::testing::Test::HasFailure(); i++) {

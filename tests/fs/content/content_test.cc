@@ -141,13 +141,30 @@ TEST_F(ContentTest, SeekFindsDataAndHolesAtChunkGrain) {
   EXPECT_TRUE(seek(4 * 4096, SeekFor::kData).Is(ErrorCode::kNoData));
 }
 
+TEST_F(ContentTest, LargeReadsFillHolesAndEdgesAsSmallOnesDo) {
+  Write(4096, std::string(3 * 4096, 'a'));
+  Write(9 * 4096, std::string(100, 'b'));
+  Write(14 * 4096 + 50, std::string(4096, 'c'));
+  std::string expected(15 * 4096 + 50, '\0');
+  expected.replace(4096, 3 * 4096, std::string(3 * 4096, 'a'));
+  expected.replace(9 * 4096, 100, std::string(100, 'b'));
+  expected.replace(14 * 4096 + 50, 4096, std::string(4096, 'c'));
+  for (const uint64_t offset : {0, 1, 4095, 4096, 4097, 6 * 4096, 9 * 4096 + 50, 13 * 4096}) {
+    for (const size_t length : {1, 4096, 3 * 4096, 4 * 4096, 4 * 4096 + 1, 8 * 4096 - 1, 20 * 4096}) {
+      EXPECT_TRUE(Read(offset, length) == expected.substr(offset, length)) << offset << " " << length;
+    }
+  }
+}
+
 TEST_F(ContentTest, AChunkLongerThanChunksAreIsCorruption) {
   Write(0, std::string(2 * 4096, 'a'));
   WriteBatch batch;
   batch.Put(NamespaceKey::Chunk(file_.inode.number, 0), std::string(5000, 'x'));
   Apply(batch);
   std::string into(10, '?');
-  EXPECT_TRUE(content_.TryRead(file_.inode, {}, 0, std::span<char>(into))->Is(ErrorCode::kCorruption));
+  std::unique_ptr<UnfinishedRead> rest;
+  EXPECT_TRUE(content_.BeginRead(file_.inode, {}, 0, std::span<char>(into), ReadOptions(), rest)
+                  ->Is(ErrorCode::kCorruption));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "fs/content/content.h"
 #include "tests/fs/ops/ops_fixture.h"
 
 namespace varve {
@@ -91,10 +92,12 @@ TEST(AccessTimes, DirectoriesCanDoWithout) {
 TEST(AccessTimes, AReadThatMustBeNotedIsNotAnsweredAtOnce) {
   AccessFixture t(AccessTimes::kRelative);
   char byte = 0;
-  EXPECT_FALSE(t.fs->TryRead(t.file, 0, std::span<char>(&byte, 1)).has_value());
+  std::unique_ptr<UnfinishedRead> rest;
+  EXPECT_FALSE(t.fs->BeginRead(t.file, 0, std::span<char>(&byte, 1), rest).has_value());
+  EXPECT_EQ(rest, nullptr);
   t.Pass(1);
   t.ReadFile();
-  EXPECT_TRUE(t.fs->TryRead(t.file, 0, std::span<char>(&byte, 1)).has_value());
+  EXPECT_TRUE(t.fs->BeginRead(t.file, 0, std::span<char>(&byte, 1), rest).has_value());
 }
 
 TEST(AccessTimes, ContentAndOtherTimesStayAsTheyWere) {

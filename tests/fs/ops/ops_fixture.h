@@ -13,6 +13,7 @@
 #include "fs/ops/filesystem.h"
 #include "tests/support/manual_clock.h"
 #include "tests/support/memory_store.h"
+#include "tests/support/read_as_mounted.h"
 
 namespace varve {
 
@@ -94,7 +95,7 @@ class OpsFixture {
   }
   std::string Read(InodeNumber inode, uint64_t offset = 0, size_t length = 4 << 20) {
     std::string into(length, '?');
-    const Result<size_t> read = Run(fs->Read(inode, offset, std::span<char>(into)));
+    const Result<size_t> read = Run(ReadAsMounted(*fs, inode, offset, std::span<char>(into)));
     EXPECT_TRUE(read.ok()) << read.ToString();
     into.resize(read.ok() ? *read : 0);
     return into;
