@@ -16,7 +16,7 @@
 #include "fs/fuse/capabilities.h"
 #include "fs/fuse/channel.h"
 #include "fs/fuse/fuse_library.h"
-#include "fs/fuse/uring_format.h"
+#include "fs/fuse/uring_protocol.h"
 
 namespace varve {
 

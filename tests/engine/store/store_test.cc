@@ -108,66 +108,6 @@ TEST(Store, WhatIsFlushedStaysCachedWhileThereAreReads) {
   }
 }
 
-// A directory's listing is such a walk: each request goes on where the one before ended.
-TEST(Store, AWalkThatGoesOnReadsAheadFromItsStart) {
-  StoreHarness h;
-  StoreOptions options = SmallStoreOptions();
-  options.memtable_bytes = 1 * kMiB;
-  options.table_bytes = 1 * kMiB;
-  ASSERT_TRUE(h.Open(options).ok());
-  for (int i = 0; i < 1000; ++i) {
-    ASSERT_TRUE(h.Put(KeyNumbered(i), std::string(500, 'v')).ok());
-  }
-  ASSERT_TRUE(h.Run(h.store().Settle()).ok());
-  const auto reads_of_walk = [&](bool goes_on) {
-    EXPECT_TRUE(h.Close().ok());
-    EXPECT_TRUE(h.Open(options).ok());
-    const auto reads = [&] { return h.device().counters().of(IoPurpose::kUserRead).reads.load(); };
-    const uint64_t before = reads();
-    const std::unique_ptr<StoreIterator> it = h.store().NewIterator({}, {}, {.goes_on = goes_on});
-    int entries = 0;
-    for (h.Finish(*it, it->Seek(KeyNumbered(100))); it->Valid() && entries < 400; ++entries) {
-      EXPECT_EQ(it->key(), KeyNumbered(100 + entries));
-      h.Finish(*it, it->Next());
-    }
-    EXPECT_EQ(entries, 400);
-    return reads() - before;
-  };
-  // 200 KiB: at once, or in steps that grow.
-  EXPECT_LE(reads_of_walk(true) + 3, reads_of_walk(false));
-}
-
-// A large read of a file is such a walk: its chunks, and nothing beside them.
-TEST(Store, AWalkOverAWholeRangeReadsThatAtOnceAndNoMore) {
-  StoreHarness h;
-  StoreOptions options = SmallStoreOptions();
-  options.memtable_bytes = 1 * kMiB;
-  options.table_bytes = 1 * kMiB;
-  ASSERT_TRUE(h.Open(options).ok());
-  constexpr size_t kValueBytes = 4096;
-  for (int i = 0; i < 120; ++i) {
-    ASSERT_TRUE(h.Put(KeyNumbered(i), std::string(kValueBytes, 'v')).ok());
-  }
-  ASSERT_TRUE(h.Run(h.store().Settle()).ok());
-  ASSERT_TRUE(h.Close().ok());
-  ASSERT_TRUE(h.Open(options).ok());
-  // Footer and index come into the cache.
-  ASSERT_TRUE(h.Get(KeyNumbered(100)).has_value());
-  const auto& read = h.device().counters().of(IoPurpose::kUserRead);
-  const uint64_t reads_before = read.reads.load();
-  const uint64_t bytes_before = read.read_bytes.load();
-  const std::unique_ptr<StoreIterator> it =
-      h.store().NewIterator(KeyNumbered(10), KeyNumbered(26), {.fill_cache = false, .whole_range = true});
-  int entries = 0;
-  for (h.Finish(*it, it->Seek(KeyNumbered(10))); it->Valid(); ++entries) {
-    EXPECT_EQ(it->key(), KeyNumbered(10 + entries));
-    h.Finish(*it, it->Next());
-  }
-  EXPECT_EQ(entries, 16);
-  EXPECT_LE(read.reads.load() - reads_before, 2U);
-  EXPECT_LE(read.read_bytes.load() - bytes_before, 20 * kValueBytes);
-}
-
 TEST(Store, AnUnfinishedGetAnswersAsOfWhenItBegan) {
   StoreHarness h({.device_bytes = 64 * kMiB});
   ASSERT_TRUE(h.Open(SmallStoreOptions()).ok());
