@@ -44,7 +44,7 @@ struct AnswerRoom {
   std::span<char> bytes;
 };
 
-class Channel {
+class Channel final : public RequestSink {
  public:
   struct Environment {
     FileSystem& filesystem;
@@ -64,17 +64,15 @@ class Channel {
   // The INIT request of the connection goes to every channel; exactly one of them answers the kernel.
   Status Initialise(std::span<char> init_message, bool answer);
 
-  // Handles the request in the first `bytes` of `message`. It has been answered when this returns if nothing
-  // had to be waited for; else it is answered later, on this thread.
-  void Process(const MessageLease& message, size_t bytes);
+  void Process(const MessageLease& message, size_t bytes) override;
 
   // From now on every request is refused, and this ends when those under way have been answered. Any
   // executor.
   Task<void> Quiesce();
 
-  MessagePool& pool() { return pool_; }
-  // Requests that wait for something.
-  size_t in_flight() const { return in_flight_; }
+  MessagePool& pool() override { return pool_; }
+  size_t in_flight() const override { return in_flight_; }
+  void TransportSleeps() override { statistics_.sleeps.fetch_add(1, std::memory_order_relaxed); }
   ChannelStatistics& statistics() { return statistics_; }
   const ChannelStatistics& statistics() const { return statistics_; }
 

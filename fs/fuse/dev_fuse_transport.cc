@@ -8,8 +8,6 @@
 #include <cerrno>
 #include <cstring>
 
-#include "fs/fuse/channel.h"
-
 namespace varve {
 
 namespace {
@@ -43,15 +41,15 @@ DevFuseTransport::DevFuseTransport(int descriptor, Reactor& reactor, DevFuseWaki
     : descriptor_(descriptor), reactor_(reactor), waking_(waking) {
 }
 
-Task<Status> DevFuseTransport::Serve(Channel& channel) {
+Task<Status> DevFuseTransport::Serve(RequestSink& sink) {
   const uint32_t awaited = waking_ == DevFuseWaking::kAll ? POLLIN : POLLIN | EPOLLEXCLUSIVE;
   int in_a_row = 0;
   for (;;) {
-    const MessageLease message = channel.pool().Take();
+    const MessageLease message = sink.pool().Take();
     const ssize_t bytes = read(descriptor_, message.bytes().data(), message.bytes().size());
     if (bytes > 0) {
-      channel.Process(message, static_cast<size_t>(bytes));
-      if (++in_a_row == kRequestsPerTurn || channel.in_flight() > 0) {
+      sink.Process(message, static_cast<size_t>(bytes));
+      if (++in_a_row == kRequestsPerTurn || sink.in_flight() > 0) {
         in_a_row = 0;
         co_await reactor_.Yield();
       }
@@ -60,7 +58,7 @@ Task<Status> DevFuseTransport::Serve(Channel& channel) {
     const int error = errno;
     if (error == EAGAIN) {
       in_a_row = 0;
-      channel.statistics().sleeps.fetch_add(1, std::memory_order_relaxed);
+      sink.TransportSleeps();
       co_await reactor_.Poll(descriptor_, awaited);
       if (waking_ == DevFuseWaking::kForgets) {
         co_await reactor_.Sleep(kForgetsGatherNanos);

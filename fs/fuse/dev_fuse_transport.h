@@ -33,8 +33,8 @@ class DevFuseTransport final : public Transport {
   // `reactor` must outlive it. `descriptor` is a connection's, nonblocking.
   DevFuseTransport(int descriptor, Reactor& reactor, DevFuseWaking waking);
 
-  Task<Status> Register(Channel&) override { co_return OkStatus(); }
-  Task<Status> Serve(Channel& channel) override;
+  Task<Status> Register(RequestSink&) override { co_return OkStatus(); }
+  Task<Status> Serve(RequestSink& sink) override;
   int Send(const iovec* parts, int count) override;
   std::string_view name() const override { return "/dev/fuse"; }
 

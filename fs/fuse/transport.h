@@ -5,6 +5,7 @@
 
 #include <sys/uio.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -13,7 +14,25 @@
 
 namespace varve {
 
-class Channel;
+class MessageLease;
+class MessagePool;
+
+// Who answers requests: a mount's Channel. On the transport's thread only.
+class RequestSink {
+ public:
+  // Handles the request in the first `bytes` of `message`. It has been answered when this returns if nothing
+  // had to be waited for; else it is answered later, on this thread.
+  virtual void Process(const MessageLease& message, size_t bytes) = 0;
+  // Memory for requests whose transport has none of its own.
+  virtual MessagePool& pool() = 0;
+  // Requests that wait for something.
+  virtual size_t in_flight() const = 0;
+  // The transport has nothing to do, and waits for the kernel.
+  virtual void TransportSleeps() = 0;
+
+ protected:
+  ~RequestSink() = default;
+};
 
 class Transport {
  public:
@@ -23,12 +42,12 @@ class Transport {
   virtual uint32_t init_flags2() const { return 0; }
 
   // Once, after INIT has been answered and before Serve: the kernel learns where requests are to go. Requests
-  // may reach `channel` from here on. An error says what to do; the connection is of no use then.
-  virtual Task<Status> Register(Channel& channel) = 0;
+  // may reach `sink` from here on. An error says what to do; the connection is of no use then.
+  virtual Task<Status> Register(RequestSink& sink) = 0;
 
-  // Hands every request that arrives to `channel`, on the calling reactor, until the connection has ended
+  // Hands every request that arrives to `sink`, on the calling reactor, until the connection has ended
   // (unmounted or aborted): then success. An error says why requests can no longer be read.
-  virtual Task<Status> Serve(Channel& channel) = 0;
+  virtual Task<Status> Serve(RequestSink& sink) = 0;
 
   // Sends one reply or notification, header included. 0, or a positive errno: ENOENT when the kernel no
   // longer waits for it (what the reply would have counted, as lookups, is then not counted). Copies what it

@@ -14,7 +14,6 @@
 
 #include "engine/base/check.h"
 #include "fs/fuse/capabilities.h"
-#include "fs/fuse/channel.h"
 #include "fs/fuse/fuse_library.h"
 #include "fs/fuse/uring_protocol.h"
 
@@ -143,8 +142,8 @@ uint32_t UringTransport::init_flags2() const {
   return fuse_uring::kInitFlag2;
 }
 
-Task<Status> UringTransport::Register(Channel& channel) {
-  channel_ = &channel;
+Task<Status> UringTransport::Register(RequestSink& sink) {
+  sink_ = &sink;
   Executor& home = Executor::Current();
   co_await reactor_.Switch();
   live_entries_ = entries_.size();
@@ -164,10 +163,10 @@ Task<Status> UringTransport::Register(Channel& channel) {
   co_return OkStatus();
 }
 
-Task<Status> UringTransport::Serve(Channel& channel) {
+Task<Status> UringTransport::Serve(RequestSink& sink) {
   Status served;
   if (options_.serves_forgets) {
-    served = co_await dev_fuse_.Serve(channel);
+    served = co_await dev_fuse_.Serve(sink);
   }
   co_await ended_.Wait();
   co_return served;
@@ -199,7 +198,7 @@ void UringTransport::Receive(Entry& entry) {
     Submit(entry, fuse_uring::Command::kCommitAndFetch);
     return;
   }
-  channel_->Process(entry.message(), request.size());
+  sink_->Process(entry.message(), request.size());
 }
 
 int UringTransport::Send(const iovec* parts, int count) {

@@ -52,9 +52,9 @@ class UringTransport final : public Transport {
   UringTransport& operator=(const UringTransport&) = delete;
 
   uint32_t init_flags2() const override;
-  Task<Status> Register(Channel& channel) override;
+  Task<Status> Register(RequestSink& sink) override;
   // Ends when every request has been answered and every entry has come back.
-  Task<Status> Serve(Channel& channel) override;
+  Task<Status> Serve(RequestSink& sink) override;
   int Send(const iovec* parts, int count) override;
   std::string_view name() const override { return "fuse-over-io_uring"; }
 
@@ -69,7 +69,7 @@ class UringTransport final : public Transport {
   Reactor& reactor_;
   const UringTransportOptions options_;
   DevFuseTransport dev_fuse_;
-  Channel* channel_ = nullptr;
+  RequestSink* sink_ = nullptr;
   // One piece of memory for all payloads, mapped: pages that no request has used cost nothing.
   std::span<char> memory_;
   std::vector<std::unique_ptr<Entry>> entries_;
