@@ -152,10 +152,10 @@ std::optional<Store::Lookup> PointRead::SearchTables() {
   return answer;
 }
 
-Task<Store::Lookup> PointRead::Read(bool fill_cache) {
+Task<Store::Lookup> PointRead::Read(bool fill_cache, LookupReadahead& readahead) {
   Check(walk_.has_value(), "a get reads once, and only what memory did not have");
   while (true) {
-    Result<BlockRef> block = co_await walk_->ReadWanted(fill_cache);
+    Result<BlockRef> block = co_await walk_->ReadWanted(fill_cache, &readahead);
     if (block.ok()) {
       walk_->Provide(std::move(block).value());
     } else if (in_buffer()) {

@@ -85,8 +85,8 @@ class PointRead {
   // takes the state along as its pin.
   std::optional<Store::Lookup> TryMemory();
   // Once, after a TryMemory that missed a block: reads it, and what is missing then, until there is an
-  // answer.
-  Task<Store::Lookup> Read(bool fill_cache);
+  // answer. `readahead` must outlive the Task.
+  Task<Store::Lookup> Read(bool fill_cache, LookupReadahead& readahead);
 
  private:
   std::optional<Store::Lookup> SearchTables();

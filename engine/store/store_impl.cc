@@ -48,7 +48,7 @@ std::optional<Store::Lookup> StoreImpl::RunInMemory(PointRead& read, HotCounters
 
 Task<Store::Lookup> StoreImpl::ReadOn(PointRead& read, bool fill_cache, HotCounters::Line& counters) {
   const uint64_t begin = environment_.clock.MonotonicNanos();
-  Lookup answer = co_await read.Read(fill_cache);
+  Lookup answer = co_await read.Read(fill_cache, lookup_readahead_);
   counters.gets_from_device.fetch_add(1, std::memory_order_relaxed);
   if (answer.ok() && answer->has_value()) {
     counters.gets_found.fetch_add(1, std::memory_order_relaxed);

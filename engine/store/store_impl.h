@@ -118,6 +118,7 @@ class StoreImpl final : public Store,
   StoreShape shape_;
   std::unique_ptr<ExtentAllocator> allocator_;
   std::optional<TableEnvironment> tables_;
+  LookupReadahead lookup_readahead_;
   std::unique_ptr<VersionSet> versions_;
   // Only with the SST-Log, and where the store takes writes.
   std::unique_ptr<HotMap> hot_map_;

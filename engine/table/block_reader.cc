@@ -95,6 +95,50 @@ Task<Result<BlockRef>> ReadBlock(const TableEnvironment& environment, const Tabl
 
 namespace {
 
+Task<Result<BlockRef>> ReadFromDeviceAndBehind(const TableEnvironment& environment, const TableView& view,
+                                               BlockHandle handle, const std::vector<BlockHandle>& behind,
+                                               BlockKind kind, IoPurpose purpose) {
+  const uint32_t sector = environment.device.sector_bytes();
+  const uint64_t start = RoundDown(handle.table_offset, sector);
+  AlignedBuffer buffer(RoundUp(behind.back().end(), sector) - start, sector);
+  const Status read = co_await ReadTableBytes(environment, view, start, buffer.span(), purpose);
+  if (!read.ok()) {
+    // It may be a sector of those behind.
+    co_return co_await ReadFromDevice(environment, view, handle, kind, purpose, true);
+  }
+  const auto bytes_of = [&](const BlockHandle& of) {
+    return buffer.view().substr(of.table_offset - start, of.bytes);
+  };
+  for (const BlockHandle& next : behind) {
+    if (!environment.cache.Peek(CacheKeyOf(view.id, next))) {
+      (void)AcceptBlock(environment, view.id, next, kind, bytes_of(next), true);
+    }
+  }
+  co_return AcceptBlock(environment, view.id, handle, kind, bytes_of(handle), true);
+}
+
+}  // namespace
+
+Task<Result<BlockRef>> ReadBlockAndBehind(const TableEnvironment& environment, const TableView& view,
+                                          BlockHandle handle, std::vector<BlockHandle> behind, BlockKind kind,
+                                          IoPurpose purpose) {
+  if (!HandleFits(view, handle)) {
+    co_return TableCorruption(view.id, handle.table_offset, "a block handle points outside the table");
+  }
+  environment.cache.CountMiss(kind);
+  const BlockKey key = CacheKeyOf(view.id, handle);
+  const BlockCache::ReadTicket ticket = environment.cache.JoinRead(key);
+  if (!ticket.leads) {
+    co_await ticket.read->done.Wait();
+    co_return *ticket.read->result;
+  }
+  Result<BlockRef> block = co_await ReadFromDeviceAndBehind(environment, view, handle, behind, kind, purpose);
+  environment.cache.FinishRead(key, ticket, block);
+  co_return block;
+}
+
+namespace {
+
 // Blocks [first, end) of `handles` lie behind each other, and none of them is cached.
 Task<Status> ReadRun(const TableEnvironment& environment, const TableView& view,
                      const std::vector<BlockHandle>& handles, size_t first, size_t end, BlockKind kind,

@@ -34,6 +34,12 @@ bool HandleFits(const TableView& view, const BlockHandle& handle);
 Task<Result<BlockRef>> ReadBlock(const TableEnvironment& environment, const TableView& view,
                                  BlockHandle handle, BlockKind kind, IoPurpose purpose, bool fill_cache);
 
+// The same, with `fill_cache`, by a read that goes on over the blocks `behind` it, which lie there without a
+// gap: they enter the cache too. What is wrong with one of them is for whoever asks for it to find.
+Task<Result<BlockRef>> ReadBlockAndBehind(const TableEnvironment& environment, const TableView& view,
+                                          BlockHandle handle, std::vector<BlockHandle> behind, BlockKind kind,
+                                          IoPurpose purpose);
+
 // Several blocks of one kind at once, in the order of `handles`; those that are cached are taken from there,
 // and what is read does not enter the cache. Blocks that lie close behind each other are read together, up to
 // 256 KiB.

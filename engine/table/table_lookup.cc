@@ -31,6 +31,33 @@ BlockRef TableLookupWalk::Fetch(const BlockHandle& handle, BlockKind kind, HeldB
   return block;
 }
 
+std::vector<BlockHandle> TableLookupWalk::BlocksBehind(uint64_t bytes) const {
+  std::vector<BlockHandle> behind;
+  uint64_t end = wanted_.end();
+  for (uint32_t i = child_at_ + 1; i < index_.size(); ++i) {
+    const std::optional<IndexBlock::Entry> next = index_.At(i);
+    if (!next || !HandleFits(*view_, next->block) || next->block.table_offset != end ||
+        next->block.end() - wanted_.table_offset > bytes) {
+      break;
+    }
+    behind.push_back(next->block);
+    end = next->block.end();
+  }
+  return behind;
+}
+
+Task<Result<BlockRef>> TableLookupWalk::ReadWanted(bool fill_cache, LookupReadahead* readahead) const {
+  constexpr IoPurpose kPurpose = IoPurpose::kUserRead;
+  if (readahead != nullptr && fill_cache && wanted_kind_ == BlockKind::kData) {
+    std::vector<BlockHandle> behind = BlocksBehind(readahead->PlanBytes(view_->id, wanted_));
+    if (!behind.empty()) {
+      readahead->NoteEnd(view_->id, behind.back().end());
+      return ReadBlockAndBehind(*environment_, *view_, wanted_, std::move(behind), wanted_kind_, kPurpose);
+    }
+  }
+  return ReadBlock(*environment_, *view_, wanted_, wanted_kind_, kPurpose, fill_cache);
+}
+
 bool TableLookupWalk::Run(const PointQuery& query) {
   while (segments_left_ > 0) {
     Outcome outcome = Outcome::kGoOn;
@@ -169,6 +196,7 @@ TableLookupWalk::Outcome TableLookupWalk::RunIndex(const PointQuery& query) {
   }
   if (levels_left_ == 1) {
     child_ = entry->block;
+    child_at_ = *i;
     stage_ = Stage::kData;
     return Outcome::kGoOn;
   }

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "engine/base/checksum.h"
 #include "engine/base/pinned_value.h"
@@ -16,6 +17,7 @@
 #include "engine/table/data_block.h"
 #include "engine/table/filter_directory.h"
 #include "engine/table/index_block.h"
+#include "engine/table/lookup_readahead.h"
 #include "engine/table/segment_footer.h"
 #include "engine/table/table_environment.h"
 #include "engine/table/table_view.h"
@@ -72,9 +74,9 @@ class TableLookupWalk {
   // True: the walk has ended, and TakeResult() says how. False: it needs a block, to be read and provided.
   // The query is the same at each call; its key may lie elsewhere.
   bool Run(const PointQuery& query);
-  Task<Result<BlockRef>> ReadWanted(bool fill_cache) const {
-    return ReadBlock(*environment_, *view_, wanted_, wanted_kind_, IoPurpose::kUserRead, fill_cache);
-  }
+  // Reads it. With `readahead`, and where lookups go through the table in order, blocks behind it enter the
+  // cache by the same read.
+  Task<Result<BlockRef>> ReadWanted(bool fill_cache, LookupReadahead* readahead = nullptr) const;
   // What it needs, after a Run that answered false; and whether the filter of the segment that it is in says
   // that the key may be there.
   const BlockHandle& wanted() const { return wanted_; }
@@ -102,6 +104,8 @@ class TableLookupWalk {
   Outcome Answer(const FoundVersion& found, BlockRef block);
   // Empty: then it is wanted.
   BlockRef Fetch(const BlockHandle& handle, BlockKind kind, HeldBlock* held = nullptr);
+  // Data blocks that lie behind the wanted one without a gap, up to `bytes` from its start.
+  std::vector<BlockHandle> BlocksBehind(uint64_t bytes) const;
   // Answers by the page of the filter that is asked.
   Outcome AskFilter(const PointQuery& query, std::string_view page);
   const SegmentDescriptor& segment() const { return view_->segments[segments_left_ - 1]; }
@@ -122,6 +126,8 @@ class TableLookupWalk {
   SegmentFooter footer_;
   BlockRef index_block_;
   IndexBlock index_;
+  // Of the data block, in index_.
+  uint32_t child_at_ = 0;
   uint8_t levels_left_ = 0;
   uint16_t filters_asked_ = 0, filters_passed_ = 0;
   BlockHandle child_;

@@ -73,5 +73,47 @@ TEST(StoreWalks, AWalkOverAWholeRangeReadsThatAtOnceAndNoMore) {
   EXPECT_LE(read.read_bytes.load() - bytes_before, 20 * kValueBytes);
 }
 
+// What lookups of some of 1,000 keys read of the device, in the order of `step`s through them.
+struct ReadOfLookups {
+  uint64_t reads;
+  uint64_t bytes;
+};
+ReadOfLookups ReadOfGets(int count, int step) {
+  constexpr int kKeys = 1000;
+  StoreHarness h;
+  StoreOptions options = SmallStoreOptions();
+  options.memtable_bytes = 1 * kMiB;
+  options.table_bytes = 1 * kMiB;
+  EXPECT_TRUE(h.Open(options).ok());
+  for (int i = 0; i < kKeys; ++i) {
+    EXPECT_TRUE(h.Put(KeyNumbered(i), std::string(500, 'v')).ok());
+  }
+  EXPECT_TRUE(h.Run(h.store().Settle()).ok());
+  EXPECT_TRUE(h.Close().ok());
+  EXPECT_TRUE(h.Open(options).ok());
+  // Footer, filter and index come into the cache.
+  EXPECT_TRUE(h.Get(KeyNumbered(kKeys - 1)).has_value());
+  const auto& read = h.device().counters().of(IoPurpose::kUserRead);
+  const ReadOfLookups before = {read.reads.load(), read.read_bytes.load()};
+  for (int i = 0; i < count; ++i) {
+    EXPECT_EQ(h.Get(KeyNumbered(i * step % kKeys)), std::string(500, 'v'));
+  }
+  return {read.reads.load() - before.reads, read.read_bytes.load() - before.bytes};
+}
+
+// Who visits each file of a directory asks for its names in order.
+TEST(StoreWalks, LookupsInOrderReadSeveralBlocksAtOnce) {
+  // 200 KiB, in blocks of 4 KiB.
+  const ReadOfLookups in_order = ReadOfGets(400, 1);
+  EXPECT_LE(in_order.reads, 12U);
+  EXPECT_LE(in_order.bytes, 400 * kKiB);
+}
+
+TEST(StoreWalks, LookupsThatJumpAboutReadABlockEach) {
+  const ReadOfLookups jumping = ReadOfGets(50, 211);
+  EXPECT_GE(jumping.reads, 30U);
+  EXPECT_LE(jumping.bytes, jumping.reads * 8 * kKiB);
+}
+
 }  // namespace
 }  // namespace varve::testing
