@@ -160,6 +160,15 @@ void BlockCache::FinishRead(const BlockKey& key, const ReadTicket& ticket, const
   ticket.read->done.Set();
 }
 
+void BlockCache::AbandonRead(const BlockKey& key, const ReadTicket& ticket) {
+  ShardOf(HashOf(key))->LeaveRead(key);
+  ticket.read->done.Set();
+}
+
+bool BlockCache::IsBeingRead(const BlockKey& key) const {
+  return ShardOf(HashOf(key))->IsBeingRead(key);
+}
+
 void BlockCache::EraseTable(TableId table) {
   for (const std::shared_ptr<Shard>& shard : shards_) {
     shard->EraseTable(table);

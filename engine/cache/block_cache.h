@@ -4,7 +4,9 @@
 // Eviction is S3-FIFO (Yang et al., "FIFO Queues are All You Need for Cache Eviction", SOSP 2023): a block
 // that is read once passes through a small queue and leaves, so a scan does not empty the cache, and a hit
 // only raises a counter in the entry: no list is reordered. Index and filter blocks start in the main queue
-// and survive more rounds of it. Blocks that somebody holds are in no queue.
+// and survive more rounds of it. Blocks that somebody holds are in no queue. Blocks in a page that many were
+// read into (read_pages.h) are copied when they leave the small queue for another: in it, those of one page
+// leave at about the same time, and the page with them. So memory exceeds the charge by little.
 //
 // Beside blocks it keeps pieces of tables as they were written, for merges that are to read them soon: those
 // take only the room that blocks leave, and go first when blocks want it.
@@ -111,10 +113,10 @@ class BlockCache {
   void DropWritten(TableId table, uint64_t table_offset, uint64_t bytes);
 
   // Several coroutines that miss the same block read it once: the first to call JoinRead leads, reads, and
-  // must call FinishRead; the others wait for `done` and take `result`.
+  // must call FinishRead or AbandonRead; the others wait for `done` and take `result`.
   struct PendingRead {
     AsyncEvent done;
-    // Set before `done`, never changed afterwards.
+    // Set before `done`, never changed afterwards. Nothing: it was given up, who wants the block joins anew.
     std::optional<Result<BlockRef>> result;
   };
   struct ReadTicket {
@@ -123,6 +125,9 @@ class BlockCache {
   };
   ReadTicket JoinRead(const BlockKey& key);
   void FinishRead(const BlockKey& key, const ReadTicket& ticket, const Result<BlockRef>& result);
+  void AbandonRead(const BlockKey& key, const ReadTicket& ticket);
+  // Whether somebody leads at this moment.
+  bool IsBeingRead(const BlockKey& key) const;
 
   // Drops every block of a table that no longer exists.
   void EraseTable(TableId table);

@@ -1,5 +1,5 @@
-// BlockRef: a counted reference to a block's bytes in memory. One allocation holds count and bytes; copying a
-// reference is one relaxed increment.
+// BlockRef: a counted reference to a block's bytes in memory. One allocation holds count and bytes, or the
+// bytes lie in a page that many blocks were read into; copying a reference is one relaxed increment.
 //
 // Threads: references to one block may be copied and dropped on any threads; one BlockRef object belongs to
 // one thread at a time. The bytes are written before the first copy and never afterwards.
@@ -14,12 +14,16 @@
 
 namespace varve {
 
+class ReadPage;
+
 class BlockRef {
  public:
   BlockRef() = default;
   // `bytes` of uninitialised memory, to be filled through mutable_data() before the reference is copied.
   static BlockRef Allocate(uint32_t bytes);
   static BlockRef CopyOf(std::string_view bytes);
+  // `bytes` of the page from `data` on, which stays as long as the block does.
+  static BlockRef InPage(ReadPage& page, char* data, uint32_t bytes);
 
   BlockRef(const BlockRef& other) : block_(other.block_) {
     if (block_ != nullptr) {
@@ -35,9 +39,11 @@ class BlockRef {
 
   explicit operator bool() const { return block_ != nullptr; }
   // Precondition of the rest: not empty.
-  std::string_view bytes() const { return {Data(block_), block_->bytes}; }
-  char* mutable_data() { return Data(block_); }
-  // What the allocation takes.
+  std::string_view bytes() const { return {block_->data, block_->bytes}; }
+  char* mutable_data() { return block_->data; }
+  // Whether the bytes lie in a page.
+  bool in_page() const { return !IsWhole(block_); }
+  // What the allocation takes; of a block in a page, what a copy would.
   uint64_t charge() const { return AllocationBytes(block_->bytes) + kAllocatorBytes; }
   // Hands the reference over to a value that lies within the block.
   PinnedValue Pin(std::string_view value) && {
@@ -49,12 +55,17 @@ class BlockRef {
   struct Block {
     std::atomic<uint32_t> references{1};
     uint32_t bytes = 0;
+    // Behind this, or in a page.
+    char* data = nullptr;
+  };
+  struct BlockInPage : Block {
+    ReadPage* page = nullptr;
   };
   static size_t AllocationBytes(uint32_t bytes);
   // malloc's own header and rounding.
   static constexpr uint64_t kAllocatorBytes = 16;
 
-  static char* Data(Block* block) { return reinterpret_cast<char*>(block + 1); }
+  static bool IsWhole(const Block* block) { return block->data == reinterpret_cast<const char*>(block + 1); }
   static void Drop(Block* block) {
     if (block != nullptr && block->references.fetch_sub(1, std::memory_order_acq_rel) == 1) {
       Free(block);

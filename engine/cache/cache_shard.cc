@@ -98,6 +98,7 @@ BlockRef BlockCache::Shard::Lookup(const BlockKey& key, uint64_t hash, BlockKind
     ++entry->hits;
   }
   if (held != nullptr && MayHold(*entry)) {
+    LeavePage(entry);
     MoveTo(Place::kHeld, entry);
     ++entry->holders;
     *held = true;
@@ -170,6 +171,9 @@ void BlockCache::Shard::Insert(const BlockKey& key, uint64_t hash, BlockKind kin
     if (ghost == hash) {
       ghost = 0;
     }
+    if (entry->place != Place::kSmall) {
+      LeavePage(entry);
+    }
     QueueOf(entry->place).Push(entry);
     Evict(&dead);
   }
@@ -204,6 +208,12 @@ void BlockCache::Shard::LeaveRead(const BlockKey& key) {
       return;
     }
   }
+}
+
+bool BlockCache::Shard::IsBeingRead(const BlockKey& key) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return std::any_of(pending_reads_.begin(), pending_reads_.end(),
+                     [&](const auto& pending) { return pending.first == key; });
 }
 
 void BlockCache::Shard::EraseTable(TableId table) {
@@ -278,6 +288,12 @@ void BlockCache::Shard::MoveTo(Place place, Entry* entry) {
   QueueOf(place).Push(entry);
 }
 
+void BlockCache::Shard::LeavePage(Entry* entry) {
+  if (entry->block.in_page()) {
+    entry->block = BlockRef::CopyOf(entry->block.bytes());
+  }
+}
+
 void BlockCache::Shard::GrowBuckets() {
   std::vector<Entry*> old(buckets_.size() * 2, nullptr);
   old.swap(buckets_);
@@ -341,6 +357,7 @@ void BlockCache::Shard::Evict(Entry** dead) {
 void BlockCache::Shard::EvictFromSmall(Entry** dead) {
   Entry* entry = small_.oldest;
   if (entry->hits > kHitsToProve) {
+    LeavePage(entry);
     MoveTo(Place::kMain, entry);
     entry->hits = 0;
     return;

@@ -31,6 +31,7 @@ class BlockCache::Shard {
   // Whether a piece of a table so large would push nothing out.
   bool HasRoomFor(uint64_t bytes, WrittenFor what_for) const;
   ReadTicket JoinRead(const BlockKey& key);
+  bool IsBeingRead(const BlockKey& key) const;
   void LeaveRead(const BlockKey& key);
   void EraseTable(TableId table);
   void Erase(const BlockKey& key, uint64_t hash);
@@ -82,6 +83,8 @@ class BlockCache::Shard {
   Queue& QueueOf(Place place);
   void MoveTo(Place place, Entry* entry);
   bool MayHold(const Entry& entry) const;
+  // A block that is to stay leaves the page that it was read into.
+  static void LeavePage(Entry* entry);
   void GrowBuckets();
   void LinkToTable(Entry* entry);
   // Takes the entry out of everything and adds it to the list of the dead, which is freed after unlocking.

@@ -51,7 +51,11 @@ Task<Status> StoreImpl::Settle() {
 }
 
 Task<Status> StoreImpl::Close() {
-  if (closed_.exchange(true) || options_.read_only) {
+  if (closed_.exchange(true)) {
+    co_return OkStatus();
+  }
+  co_await background_reads_.End();
+  if (options_.read_only) {
     co_return OkStatus();
   }
   Status status = co_await wal_->Sync();

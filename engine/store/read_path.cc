@@ -171,15 +171,19 @@ Task<Store::Lookup> PointRead::Read(bool fill_cache, LookupReadahead& readahead)
   }
 }
 
-std::unique_ptr<InternalIterator> NewStateIterator(const TableEnvironment& tables, const ReadState& state,
+std::unique_ptr<InternalIterator> NewStateIterator(const TableEnvironment& tables,
+                                                   BackgroundReads& background, const ReadState& state,
                                                    std::string_view lower, std::string_view upper,
                                                    const ReadOptions& read) {
   TableIteratorOptions options;
+  options.last_key = upper;
+  options.background = &background;
+  options.goes_on = read.goes_on;
+  options.marks = read.marks;
   options.fill_cache = read.fill_cache;
   options.pass_over_damage = read.pass_over_damage;
   const uint64_t store_bytes = state.version->totals().total_bytes;
   if (read.whole_range) {
-    options.last_key = upper;
     options.readahead_bytes = kWholeRangeReadBytes;
   }
   const auto set_first_read = [&](uint64_t run_bytes) {

@@ -18,6 +18,7 @@
 #include "engine/store/read_state.h"
 #include "engine/store/statistics.h"
 #include "engine/store/store.h"
+#include "engine/table/background_reads.h"
 #include "engine/table/internal_iterator.h"
 #include "engine/table/table_environment.h"
 #include "engine/table/table_lookup.h"
@@ -114,8 +115,10 @@ class PointRead {
 };
 
 // Over every record of `state` that may lie in [lower, upper) (empty upper: no bound), hidden versions and
-// tombstones included. `state` must outlive it.
-std::unique_ptr<InternalIterator> NewStateIterator(const TableEnvironment& tables, const ReadState& state,
+// tombstones included; beyond some or none. `state` must outlive it. Long walks leave reads under way in
+// `background`.
+std::unique_ptr<InternalIterator> NewStateIterator(const TableEnvironment& tables,
+                                                   BackgroundReads& background, const ReadState& state,
                                                    std::string_view lower, std::string_view upper,
                                                    const ReadOptions& read);
 

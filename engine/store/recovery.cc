@@ -88,7 +88,13 @@ Task<Status> StoreImpl::OpenParts() {
     health_.OpenedReadOnly();
     co_return OkStatus();
   }
-  co_return co_await BeginEpoch(*recovered);
+  Status begun = co_await BeginEpoch(*recovered);
+  Executor& background = *environment_.background.front();
+  // A tool's own thread has better to do.
+  if (begun.ok() && &background != &Executor::Current()) {
+    background_reads_.PrepareMemoryOn(background);
+  }
+  co_return begun;
 }
 
 Task<Result<StoreImpl::Recovered>> StoreImpl::ReplayLog(const Version& version) {

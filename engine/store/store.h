@@ -23,6 +23,7 @@
 #include "engine/base/clock.h"
 #include "engine/base/logger.h"
 #include "engine/base/pinned_value.h"
+#include "engine/base/read_ahead_marks.h"
 #include "engine/base/result.h"
 #include "engine/base/size_limits.h"
 #include "engine/base/step.h"
@@ -97,6 +98,9 @@ struct ReadOptions {
   // Iterators only: the walk will go forward over all of [lower, upper). Reads are large from the start, and
   // end with the range.
   bool whole_range = false;
+  // Iterators only: one for all iterators of such a walk. What is read ahead of one of them is under way for
+  // the next. Must outlive them; nullptr: each begins anew.
+  ReadAheadMarks* marks = nullptr;
 };
 
 // Walks keys in order at one snapshot, forward and backward. Made by one executor and used by one coroutine

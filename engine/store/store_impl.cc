@@ -12,6 +12,7 @@ StoreImpl::StoreImpl(StoreEnvironment environment, StoreOptions options)
       options_(options),
       health_(environment_.logger),
       cache_(options.block_cache_bytes),
+      background_reads_(options.block_cache_bytes),
       superblocks_(environment_.device) {
 }
 
@@ -126,7 +127,8 @@ std::unique_ptr<StoreIterator> StoreImpl::NewIterator(std::string_view lower, st
   std::shared_ptr<const ReadState> state = pin.shared();
   const SequenceNumber at =
       options.snapshot != nullptr ? options.snapshot->sequence() : memtables_->visible();
-  std::unique_ptr<InternalIterator> inner = NewStateIterator(*tables_, *state, lower, upper, options);
+  std::unique_ptr<InternalIterator> inner =
+      NewStateIterator(*tables_, background_reads_, *state, lower, upper, options);
   TombstoneObserver* const observer =
       scheduler_ != nullptr && shape_.tree.deletes.enabled() && options.fill_cache ? this : nullptr;
   return std::make_unique<UserIterator>(std::move(state), std::move(inner), at, lower, upper, observer);

@@ -26,6 +26,7 @@
 #include "engine/store/store.h"
 #include "engine/store/store_iterator.h"
 #include "engine/store/store_shape.h"
+#include "engine/table/background_reads.h"
 #include "engine/table/table_environment.h"
 #include "engine/version/version_set.h"
 #include "engine/wal/wal_reader.h"
@@ -112,6 +113,8 @@ class StoreImpl final : public Store,
   StoreStatistics statistics_;
   HeldSnapshots snapshots_;
   BlockCache cache_;
+  // Of iterators; they end with Close.
+  BackgroundReads background_reads_;
   SuperblockStore superblocks_;
 
   // Made by Open, in this order; each uses those before it. The pointers do not change afterwards.

@@ -1,5 +1,7 @@
 #include "engine/table/block_reader.h"
 
+#include <utility>
+
 #include "engine/device/aligned_buffer.h"
 #include "engine/ring/when_all.h"
 #include "engine/table/table_extents.h"
@@ -12,26 +14,40 @@ bool HandleFits(const TableView& view, const BlockHandle& handle) {
          handle.table_offset <= view.used_bytes && handle.bytes <= view.used_bytes - handle.table_offset;
 }
 
+Result<std::vector<DevicePiece>> LocateTableBytes(const BlockDevice& device, const TableView& view,
+                                                  uint64_t table_offset, uint64_t bytes) {
+  std::vector<DevicePiece> pieces;
+  while (bytes > 0) {
+    const TableRun run = RunAt(view.extents, table_offset, bytes);
+    // Extents come from the manifest: nothing says that they are aligned, or on the device.
+    if (run.bytes == 0 || run.bytes % device.sector_bytes() != 0 ||
+        run.device_offset.value % device.sector_bytes() != 0 || run.bytes > device.size_bytes() ||
+        run.device_offset.value > device.size_bytes() - run.bytes) {
+      return TableCorruption(view.id, table_offset, "the table's extents do not hold this offset");
+    }
+    pieces.push_back({run.device_offset, run.bytes});
+    table_offset += run.bytes;
+    bytes -= run.bytes;
+  }
+  return pieces;
+}
+
 Task<Status> ReadTableBytes(const TableEnvironment& environment, const TableView& view, uint64_t table_offset,
                             std::span<std::byte> into, IoPurpose purpose) {
   BlockDevice& device = environment.device;
   if (purpose == IoPurpose::kCompaction && environment.cache.CopyWritten(view.id, table_offset, into)) {
     co_return OkStatus();
   }
-  while (!into.empty()) {
-    const TableRun run = RunAt(view.extents, table_offset, into.size());
-    // Extents come from the manifest: nothing says that they are aligned, or on the device.
-    if (run.bytes == 0 || run.bytes % device.sector_bytes() != 0 ||
-        run.device_offset.value % device.sector_bytes() != 0 || run.bytes > device.size_bytes() ||
-        run.device_offset.value > device.size_bytes() - run.bytes) {
-      co_return TableCorruption(view.id, table_offset, "the table's extents do not hold this offset");
-    }
-    Status status = co_await device.Read(run.device_offset, into.first(run.bytes), purpose);
+  const Result<std::vector<DevicePiece>> pieces = LocateTableBytes(device, view, table_offset, into.size());
+  if (!pieces.ok()) {
+    co_return pieces.error();
+  }
+  for (const DevicePiece& piece : *pieces) {
+    Status status = co_await device.Read(piece.offset, into.first(piece.bytes), purpose);
     if (!status.ok()) {
       co_return status;
     }
-    table_offset += run.bytes;
-    into = into.subspan(run.bytes);
+    into = into.subspan(piece.bytes);
   }
   co_return OkStatus();
 }
@@ -73,31 +89,12 @@ Task<Result<BlockRef>> ReadFromDevice(const TableEnvironment& environment, const
   co_return AcceptBlock(environment, view.id, handle, kind, bytes, fill_cache);
 }
 
-}  // namespace
-
-Task<Result<BlockRef>> ReadBlock(const TableEnvironment& environment, const TableView& view,
-                                 BlockHandle handle, BlockKind kind, IoPurpose purpose, bool fill_cache) {
-  if (!fill_cache) {
-    Result<BlockRef> alone = co_await ReadFromDevice(environment, view, handle, kind, purpose, false);
-    co_return alone;
-  }
-  environment.cache.CountMiss(kind);
-  const BlockKey key = CacheKeyOf(view.id, handle);
-  const BlockCache::ReadTicket ticket = environment.cache.JoinRead(key);
-  if (!ticket.leads) {
-    co_await ticket.read->done.Wait();
-    co_return *ticket.read->result;
-  }
-  Result<BlockRef> block = co_await ReadFromDevice(environment, view, handle, kind, purpose, true);
-  environment.cache.FinishRead(key, ticket, block);
-  co_return block;
-}
-
-namespace {
-
 Task<Result<BlockRef>> ReadFromDeviceAndBehind(const TableEnvironment& environment, const TableView& view,
                                                BlockHandle handle, const std::vector<BlockHandle>& behind,
                                                BlockKind kind, IoPurpose purpose) {
+  if (!HandleFits(view, handle)) {
+    co_return TableCorruption(view.id, handle.table_offset, "a block handle points outside the table");
+  }
   const uint32_t sector = environment.device.sector_bytes();
   const uint64_t start = RoundDown(handle.table_offset, sector);
   AlignedBuffer buffer(RoundUp(behind.back().end(), sector) - start, sector);
@@ -117,24 +114,49 @@ Task<Result<BlockRef>> ReadFromDeviceAndBehind(const TableEnvironment& environme
   co_return AcceptBlock(environment, view.id, handle, kind, bytes_of(handle), true);
 }
 
+// Whoever misses the block meanwhile shares the read.
+Task<Result<BlockRef>> ReadOnce(const TableEnvironment& environment, const TableView& view,
+                                BlockHandle handle, std::vector<BlockHandle> behind, BlockKind kind,
+                                IoPurpose purpose) {
+  const BlockKey key = CacheKeyOf(view.id, handle);
+  BlockCache::ReadTicket ticket = environment.cache.JoinRead(key);
+  while (!ticket.leads) {
+    co_await ticket.read->done.Wait();
+    if (ticket.read->result) {
+      co_return *ticket.read->result;
+    }
+    ticket = environment.cache.JoinRead(key);
+  }
+  Task<Result<BlockRef>> reading =
+      behind.empty() ? ReadFromDevice(environment, view, handle, kind, purpose, true)
+                     : ReadFromDeviceAndBehind(environment, view, handle, behind, kind, purpose);
+  Result<BlockRef> block = co_await std::move(reading);
+  environment.cache.FinishRead(key, ticket, block);
+  co_return block;
+}
+
 }  // namespace
+
+Task<Result<BlockRef>> JoinRead(const TableEnvironment& environment, const TableView& view,
+                                BlockHandle handle, BlockKind kind, IoPurpose purpose) {
+  return ReadOnce(environment, view, handle, {}, kind, purpose);
+}
 
 Task<Result<BlockRef>> ReadBlockAndBehind(const TableEnvironment& environment, const TableView& view,
                                           BlockHandle handle, std::vector<BlockHandle> behind, BlockKind kind,
                                           IoPurpose purpose) {
-  if (!HandleFits(view, handle)) {
-    co_return TableCorruption(view.id, handle.table_offset, "a block handle points outside the table");
+  environment.cache.CountMiss(kind);
+  return ReadOnce(environment, view, handle, std::move(behind), kind, purpose);
+}
+
+Task<Result<BlockRef>> ReadBlock(const TableEnvironment& environment, const TableView& view,
+                                 BlockHandle handle, BlockKind kind, IoPurpose purpose, bool fill_cache) {
+  if (!fill_cache) {
+    Result<BlockRef> alone = co_await ReadFromDevice(environment, view, handle, kind, purpose, false);
+    co_return alone;
   }
   environment.cache.CountMiss(kind);
-  const BlockKey key = CacheKeyOf(view.id, handle);
-  const BlockCache::ReadTicket ticket = environment.cache.JoinRead(key);
-  if (!ticket.leads) {
-    co_await ticket.read->done.Wait();
-    co_return *ticket.read->result;
-  }
-  Result<BlockRef> block = co_await ReadFromDeviceAndBehind(environment, view, handle, behind, kind, purpose);
-  environment.cache.FinishRead(key, ticket, block);
-  co_return block;
+  co_return co_await JoinRead(environment, view, handle, kind, purpose);
 }
 
 namespace {

@@ -9,6 +9,7 @@
 #include "engine/base/result.h"
 #include "engine/cache/block_cache.h"
 #include "engine/device/block_device.h"
+#include "engine/space/extent.h"
 #include "engine/table/table_environment.h"
 #include "engine/table/table_view.h"
 
@@ -40,6 +41,10 @@ Task<Result<BlockRef>> ReadBlockAndBehind(const TableEnvironment& environment, c
                                           BlockHandle handle, std::vector<BlockHandle> behind, BlockKind kind,
                                           IoPurpose purpose);
 
+// The same for the cache, of a block that somebody may be reading, and has counted.
+Task<Result<BlockRef>> JoinRead(const TableEnvironment& environment, const TableView& view,
+                                BlockHandle handle, BlockKind kind, IoPurpose purpose);
+
 // Several blocks of one kind at once, in the order of `handles`; those that are cached are taken from there,
 // and what is read does not enter the cache. Blocks that lie close behind each other are read together, up to
 // 256 KiB.
@@ -50,6 +55,10 @@ Task<Result<std::vector<BlockRef>>> ReadBlocks(const TableEnvironment& environme
 // Verifies bytes that were read as the block that `handle` names, and makes a block of them.
 Result<BlockRef> AcceptBlock(const TableEnvironment& environment, TableId table, const BlockHandle& handle,
                              BlockKind kind, std::string_view bytes, bool fill_cache);
+
+// Where on the device those bytes lie, in as many pieces as they do. Preconditions as for ReadTableBytes.
+Result<std::vector<DevicePiece>> LocateTableBytes(const BlockDevice& device, const TableView& view,
+                                                  uint64_t table_offset, uint64_t bytes);
 
 // Reads the table's bytes from `table_offset` on. Both it and the length are multiples of the sector size. A
 // merge's may come from what the cache has kept of what was written.

@@ -250,6 +250,10 @@ void DataBlockCursor::Next() {
     return;
   }
   ReadAt(next_);
+  // Behind a value of some size it would be waited for.
+  if (next_ < block_.end()) {
+    block_.PrefetchEntry(next_);
+  }
 }
 
 void DataBlockCursor::Prev() {

@@ -7,6 +7,57 @@
 namespace varve {
 namespace {
 
+// Reads the fields of an entry, one behind the other, as Decoder does; in line, since a walk reads each
+// entry.
+class EntryReader {
+ public:
+  explicit EntryReader(std::string_view bytes) : at_(bytes.data()), end_(at_ + bytes.size()) {}
+
+  // False once a field was missing; what the calls answer then means nothing.
+  bool ok() const { return ok_; }
+  uint64_t Varint() {
+    uint64_t n = 0;
+    for (uint32_t shift = 0; at_ < end_ && shift < 64; shift += 7) {
+      const uint64_t byte = static_cast<uint8_t>(*at_++);
+      // The tenth byte has one bit of 64.
+      ok_ = ok_ && (shift < 63 || byte <= 1);
+      n |= (byte & 0x7f) << shift;
+      if (byte < 0x80) [[likely]] {
+        return n;
+      }
+    }
+    ok_ = false;
+    return 0;
+  }
+  std::string_view LengthPrefixed() {
+    const uint64_t length = Varint();
+    if (!Has(length)) {
+      return {};
+    }
+    const std::string_view bytes(at_, length);
+    at_ += length;
+    return bytes;
+  }
+  uint32_t Fixed32() {
+    if (!Has(sizeof(uint32_t))) {
+      return 0;
+    }
+    const auto n = LoadFixed<uint32_t>(at_);
+    at_ += sizeof(uint32_t);
+    return n;
+  }
+
+ private:
+  bool Has(uint64_t bytes) {
+    ok_ = ok_ && bytes <= static_cast<uint64_t>(end_ - at_);
+    return ok_;
+  }
+
+  const char* at_;
+  const char* const end_;
+  bool ok_ = true;
+};
+
 constexpr uint32_t kOffsetsInALine = 64 / sizeof(uint32_t);
 // Added to a block's bytes, which 32 bits hold.
 constexpr uint64_t kSpanFlag = uint64_t{1} << 32;
@@ -128,25 +179,23 @@ std::optional<IndexBlock::Entry> IndexBlock::At(uint32_t i) const {
   if (offset > entries_.size()) {
     return std::nullopt;
   }
-  Decoder decoder(entries_.substr(offset));
-  const std::optional<std::string_view> largest = decoder.LengthPrefixed();
-  const std::optional<uint64_t> shared = decoder.Varint();
-  const std::optional<std::string_view> smallest = decoder.LengthPrefixed();
-  const std::optional<uint64_t> table_offset = decoder.Varint();
-  const std::optional<uint64_t> bytes = decoder.Varint();
-  const std::optional<uint64_t> birth = decoder.Varint();
-  const std::optional<uint32_t> checksum = decoder.Fixed<uint32_t>();
-  const std::optional<uint64_t> entries = decoder.Varint();
+  EntryReader reader(entries_.substr(offset));
+  const std::string_view largest = reader.LengthPrefixed();
+  const uint64_t shared = reader.Varint();
+  const std::string_view smallest = reader.LengthPrefixed();
+  const uint64_t table_offset = reader.Varint();
+  const uint64_t bytes = reader.Varint();
+  const uint64_t birth = reader.Varint();
+  const uint32_t checksum = reader.Fixed32();
+  const uint64_t entries = reader.Varint();
   // A field behind one that is missing may be read from the wrong place: all must be there.
-  if (!largest || !shared || !smallest || !table_offset || !bytes || !birth || !checksum || !entries ||
-      *shared > prefix_.size() + largest->size() || *bytes >= 2 * kSpanFlag ||
-      *table_offset > UINT64_MAX - UINT32_MAX) {
+  if (!reader.ok() || shared > prefix_.size() + largest.size() || bytes >= 2 * kSpanFlag ||
+      table_offset > UINT64_MAX - UINT32_MAX) {
     return std::nullopt;
   }
-  return Entry{
-      *largest,  static_cast<size_t>(*shared),
-      *smallest, BlockHandle{*table_offset, static_cast<uint32_t>(*bytes), *checksum, Generation(*birth)},
-      *entries,  *bytes >= kSpanFlag};
+  return Entry{largest,  static_cast<size_t>(shared),
+               smallest, BlockHandle{table_offset, static_cast<uint32_t>(bytes), checksum, Generation(birth)},
+               entries,  bytes >= kSpanFlag};
 }
 
 bool IndexBlock::StartsAfter(const Entry& entry, std::string_view user_key) const {

@@ -16,7 +16,8 @@ SegmentIterator::SegmentIterator(const TableEnvironment& environment, const Tabl
       view_(view),
       segment_(segment),
       options_(options),
-      readahead_(options.readahead_bytes, options.sequential, options.first_read_bytes) {
+      readahead_(options.readahead_bytes, options.sequential, options.first_read_bytes),
+      ahead_(environment_, view_, segment_, options_) {
 }
 
 Step SegmentIterator::Seek(std::string_view internal_key) {
@@ -83,6 +84,7 @@ Step SegmentIterator::StartDescent(Goal goal, std::string_view target) {
   missing_ = false;
   provided_ = BlockRef();
   readahead_.Jump();
+  ahead_.Jump();
   goal_ = goal;
   target_ = target;
   chosen_ = false;
@@ -177,6 +179,7 @@ bool SegmentIterator::OpenChildIndex(const BlockHandle& handle) {
     return false;
   }
   path_.push_back(Cursor{std::move(block), *index, 0});
+  ahead_.EnterLeaf();
   chosen_ = false;
   return true;
 }
@@ -191,6 +194,9 @@ bool SegmentIterator::OpenData(const IndexBlock::Entry& entry) {
     }
     data_block_ = std::move(block);
     open_block_ = entry.block;
+    if (ahead_.is_on() && !goes_backwards()) {
+      ahead_.MoveTo(PlaceAhead(entry.block));
+    }
     if (options_.notice_standing) {
       standing_ = environment_.cache.StandingOf(CacheKeyOf(view_.id, entry.block));
     }
@@ -318,123 +324,9 @@ Step SegmentIterator::CheckRecord() {
   return Step::kDone;
 }
 
-BlockRef SegmentIterator::Fetch(const BlockHandle& handle, BlockKind kind) {
-  if (provided_) {
-    return std::exchange(provided_, BlockRef());
-  }
-  // First: several spans of one block count as one miss.
-  if (kind != BlockKind::kData || !options_.sequential) {
-    BlockRef block = FindCachedBlock(environment_, view_.id, handle, kind);
-    if (block) {
-      return block;
-    }
-  }
-  if (kind == BlockKind::kData) {
-    const std::string_view bytes = readahead_.Find(handle);
-    if (!bytes.empty()) {
-      if (options_.fill_cache) {
-        environment_.cache.CountMiss(kind);
-      }
-      Result<BlockRef> block = AcceptBlock(environment_, view_.id, handle, kind, bytes, options_.fill_cache);
-      if (!block.ok()) {
-        Fail(block.error());
-        return {};
-      }
-      return std::move(block).value();
-    }
-    BlockRef block = TakeFromBatch(handle);
-    if (block) {
-      return block;
-    }
-  }
-  missing_ = true;
-  wanted_ = handle;
-  wanted_kind_ = kind;
-  return {};
-}
-
-BlockRef SegmentIterator::TakeFromBatch(const BlockHandle& handle) {
-  BlockRef block = batch_.Find(handle);
-  if (block && options_.fill_cache) {
-    environment_.cache.CountMiss(BlockKind::kData);
-    environment_.cache.Insert(CacheKeyOf(view_.id, handle), BlockKind::kData, block);
-  }
-  return block;
-}
-
 bool SegmentIterator::EndsBefore(const IndexBlock::Entry& entry) const {
   const bool forward = goal_ == Goal::kFirst || goal_ == Goal::kAtOrAfter;
   return forward && !options_.last_key.empty() && path_.back().index.StartsAfter(entry, options_.last_key);
-}
-
-uint32_t SegmentIterator::EndOfWalk() const {
-  const IndexBlock& index = path_.back().index;
-  if (options_.last_key.empty()) {
-    return index.size();
-  }
-  const std::optional<uint32_t> last = index.LowerBound(options_.last_key);
-  return last ? std::min(*last + 1, index.size()) : index.size();
-}
-
-SegmentIterator::Run SegmentIterator::RunFrom(uint64_t bytes_max) const {
-  const Cursor& leaf = path_.back();
-  const uint32_t end = EndOfWalk();
-  Run run{wanted_.end(), false};
-  for (uint32_t i = leaf.at + 1; i < end; ++i) {
-    const std::optional<IndexBlock::Entry> next = leaf.index.At(i);
-    if (!next || !HandleFits(view_, next->block) || run.end - wanted_.table_offset >= bytes_max) {
-      break;
-    }
-    run.breaks_off = next->block.table_offset != run.end;
-    if (run.breaks_off || next->block.end() - wanted_.table_offset > bytes_max) {
-      break;
-    }
-    run.end = next->block.end();
-  }
-  return run;
-}
-
-Task<Result<BlockRef>> SegmentIterator::LoadWanted() {
-  const bool is_data = wanted_kind_ == BlockKind::kData;
-  if (!is_data || !HandleFits(view_, wanted_)) {
-    co_return co_await ReadBlock(environment_, view_, wanted_, wanted_kind_, options_.purpose,
-                                 options_.fill_cache);
-  }
-  const bool backwards = goal_ == Goal::kAtOrBefore || goal_ == Goal::kLast;
-  if (backwards) {
-    readahead_.Jump();
-  }
-  const uint64_t plan = backwards ? 0 : readahead_.PlanBytes(wanted_);
-  const Run run = RunFrom(plan);
-  readahead_.SetNextExpected(run.end);
-  if (run.breaks_off && readahead_.goes_on()) {
-    const Cursor& leaf = path_.back();
-    // Of split blocks only a part is read for the walk.
-    co_await batch_.ReadAhead(environment_, view_, leaf.index, leaf.at, EndOfWalk(), 2 * plan,
-                              options_.purpose);
-    BlockRef block = TakeFromBatch(wanted_);
-    if (block) {
-      co_return block;
-    }
-  }
-  const uint64_t end = run.end;
-  if (end == wanted_.end()) {
-    co_return co_await ReadBlock(environment_, view_, wanted_, wanted_kind_, options_.purpose,
-                                 options_.fill_cache);
-  }
-  const uint32_t sector = environment_.device.sector_bytes();
-  const uint64_t start = RoundDown(wanted_.table_offset, sector);
-  AlignedBuffer window(RoundUp(end, sector) - start, sector);
-  const Status read = co_await ReadTableBytes(environment_, view_, start, window.span(), options_.purpose);
-  if (!read.ok()) {
-    co_return read.error();
-  }
-  readahead_.Fill(std::move(window), start);
-  if (options_.fill_cache) {
-    environment_.cache.CountMiss(wanted_kind_);
-  }
-  co_return AcceptBlock(environment_, view_.id, wanted_, wanted_kind_, readahead_.Find(wanted_),
-                        options_.fill_cache);
 }
 
 void SegmentIterator::Fail(Error error) {

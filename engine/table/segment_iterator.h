@@ -12,6 +12,7 @@
 #include "engine/table/block_reader.h"
 #include "engine/table/index_block.h"
 #include "engine/table/internal_iterator.h"
+#include "engine/table/read_ahead_walk.h"
 #include "engine/table/readahead.h"
 #include "engine/table/segment_footer.h"
 #include "engine/table/span_cursor.h"
@@ -77,8 +78,6 @@ class SegmentIterator final : public InternalIterator {
   Task<Result<BlockRef>> LoadWanted();
   // Empty: it is not there.
   BlockRef TakeFromBatch(const BlockHandle& handle);
-  // Where the walk ends among the entries of the index block that it is in: behind the last one to be read.
-  uint32_t EndOfWalk() const;
   bool EndsBefore(const IndexBlock::Entry& entry) const;
   // The wanted data block and its followers that lie behind it, within `bytes_max`.
   struct Run {
@@ -87,6 +86,9 @@ class SegmentIterator final : public InternalIterator {
     bool breaks_off = false;
   };
   Run RunFrom(uint64_t bytes_max) const;
+  bool goes_backwards() const { return goal_ == Goal::kAtOrBefore || goal_ == Goal::kLast; }
+  // Of the data block that is open or wanted.
+  ReadAheadWalk::Place PlaceAhead(const BlockHandle& block) const;
   void Fail(Error error);
   void FailCorrupt(uint64_t table_offset, std::string_view what);
 
@@ -112,7 +114,9 @@ class SegmentIterator final : public InternalIterator {
   // The internal key by which the walk entered its block, or left the one before; empty: it began here.
   std::string edge_;
   uint64_t passed_over_ = 0;
+  // Reads that the walk waits for, and reads that it does not.
   Readahead readahead_;
+  ReadAheadWalk ahead_;
 
   bool missing_ = false;
   BlockHandle wanted_;

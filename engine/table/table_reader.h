@@ -21,6 +21,9 @@
 
 namespace varve {
 
+class BackgroundReads;
+class ReadAheadMarks;
+
 struct TableIteratorOptions {
   // False: what the iterator reads does not enter the cache.
   bool fill_cache = true;
@@ -35,6 +38,14 @@ struct TableIteratorOptions {
   // What the read for a seek covers, where it covers whole blocks: worth more than one block in the table
   // that most of a walk's entries come from. 0: one block.
   uint32_t first_read_bytes = 0;
+  // Where a long walk forward reads ahead without waiting, so that the device works while the walk does; with
+  // `fill_cache` only. Must outlive the iterator; nullptr: it waits for each read.
+  BackgroundReads* background = nullptr;
+  // The walk is long: it reads so from its first block that is not cached.
+  bool goes_on = false;
+  // Of a walk that several iterators make one after the other, how far it has been read ahead. Must outlive
+  // the iterator; nullptr: it is the only one.
+  ReadAheadMarks* marks = nullptr;
   // Walks on behind a block that fails its checks, as if it held nothing (see ReadOptions in store.h).
   bool pass_over_damage = false;
   // A user key: blocks that begin behind it are not read by a walk forward. Up to it the walk gives every

@@ -80,12 +80,21 @@ class TreeIterator final : public InternalIterator {
       } else {
         at_.Prev();
       }
+      if (forward_ && EndsBefore()) {
+        table_ = nullptr;
+        return Step::kDone;
+      }
       if (!Open()) {
         return Step::kDone;
       }
       step = forward_ ? table_->SeekToFirst() : table_->SeekToLast();
     }
     return step;
+  }
+
+  // Whether the table at the cursor lies behind all that is to be read.
+  bool EndsBefore() const {
+    return !options_.last_key.empty() && at_.Valid() && at_->smallest_key() > options_.last_key;
   }
 
   const TableEnvironment& environment_;

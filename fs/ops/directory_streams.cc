@@ -9,30 +9,36 @@ namespace varve {
 
 void DirectoryStream::Restart() {
   names_.Clear();
+  marks_.Clear();
   last_name_.reset();
 }
 
-std::string_view DirectoryStream::name() const {
+std::string_view DirectoryStream::NameAtIterator() const {
   return iterator_->key().substr(NamespaceKey::kInodePrefixBytes);
 }
 
 bool DirectoryStream::MayBeShown() {
   // Names that no file may have: a damaged store must not show them.
-  if (!CheckName(name()).ok()) {
+  if (!CheckName(name_).ok()) {
     return false;
   }
-  while (passed_ < names_.end() && names_.At(passed_) < name()) {
+  while (passed_ < names_.end() && names_.At(passed_) < name_) {
     ++passed_;
   }
-  return passed_ == names_.end() || names_.At(passed_) == name();
+  return passed_ == names_.end() || names_.At(passed_) == name_;
 }
 
 Step DirectoryStream::Settle(Step moved) {
-  while (moved == Step::kDone && iterator_->Valid() && !MayBeShown()) {
+  while (moved == Step::kDone && iterator_->Valid()) {
+    name_ = NameAtIterator();
+    if (MayBeShown()) {
+      ended_ = last_name_ && name_ > *last_name_;
+      return moved;
+    }
     moved = iterator_->Next();
   }
   if (moved == Step::kDone) {
-    ended_ = !iterator_->Valid() || (last_name_ && name() > *last_name_);
+    ended_ = true;
   }
   return moved;
 }
@@ -49,7 +55,7 @@ Task<void> DirectoryStream::Seek(const PassedNames::Place& place) {
     co_await iterator_->Load();
   }
   passed_ = place.passed;
-  const bool at_last = place.passed != 0 && iterator_->Valid() && name() == place.last;
+  const bool at_last = place.passed != 0 && iterator_->Valid() && NameAtIterator() == place.last;
   if (Settle(at_last ? iterator_->Next() : Step::kDone) == Step::kNeedsIo) {
     co_await Load();
   }
@@ -62,7 +68,7 @@ Task<Status> DirectoryStream::MoveTo(uint64_t passed) {
   }
   const NamespaceKey lower = NamespaceKey::Prefix(NamespaceKind::kDirent, inode_);
   const NamespaceKey upper = NamespaceKey::End(NamespaceKind::kDirent, inode_);
-  iterator_ = store_.NewIterator(lower, upper, {.goes_on = place.passed > 0});
+  iterator_ = store_.NewIterator(lower, upper, {.goes_on = place.passed > 0, .marks = &marks_});
   if (place.passed < names_.first()) {
     names_.Forget(place.passed);
   }
@@ -81,7 +87,7 @@ Task<Status> DirectoryStream::MoveTo(uint64_t passed) {
 
 Step DirectoryStream::Next() {
   if (passed_ == names_.end()) {
-    names_.Append(name());
+    names_.Append(name_);
   }
   ++passed_;
   return Settle(iterator_->Next());
@@ -94,7 +100,7 @@ Task<void> DirectoryStream::NoteEnd() {
       co_await iterator_->Load();
     }
     if (iterator_->Valid()) {
-      last_name_.emplace(name());
+      last_name_.emplace(NameAtIterator());
     }
   } else if (iterator_->status().ok()) {
     last_name_.emplace(names_.first() == names_.end() ? std::string_view() : names_.At(names_.end() - 1));

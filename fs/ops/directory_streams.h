@@ -42,14 +42,16 @@ class DirectoryStream {
   bool Valid() const { return !ended_ && iterator_->Valid(); }
   // The next three: precondition Valid().
   uint64_t passed() const { return passed_; }
-  std::string_view name() const;
+  std::string_view name() const { return name_; }
   std::string_view value() const { return iterator_->value(); }
 
  private:
   Task<void> Seek(const PassedNames::Place& place);
   // The iterator has moved, or is about to: walks on to what may be shown.
   Step Settle(Step moved);
-  // Whether the entry is to be shown; notes that remembered names before it are gone.
+  // What the iterator stands on. Precondition: it is Valid().
+  std::string_view NameAtIterator() const;
+  // Whether the entry name_ is to be shown; notes that remembered names before it are gone.
   bool MayBeShown();
   // A pass ends where the directory ended when its first call did: who makes or renames a file for each one
   // that is shown would often come to no end otherwise.
@@ -60,8 +62,11 @@ class DirectoryStream {
   std::unique_ptr<StoreIterator> iterator_;  // between MoveTo and Rest
   uint64_t keep_from_ = 0;                   // names before may be trimmed
   uint64_t passed_ = 0;
+  std::string_view name_;  // of the entry that is shown
   bool ended_ = true;
   PassedNames names_;
+  // What was read ahead for one call is there for the next.
+  ReadAheadMarks marks_;
   std::optional<std::string> last_name_;  // nothing behind it is shown in this pass
 };
 

@@ -159,14 +159,20 @@ std::optional<Store::Lookup> MemoryStore::TryGet(std::string_view key, const Rea
 // Answers as of when it is finished, not as of when it began: both are right for a reader without a snapshot.
 class MemoryStore::Unfinished final : public Store::UnfinishedGet {
  public:
+  // Where `options` has no snapshot, one of this moment.
   Unfinished(MemoryStore& store, std::string_view key, ReadOptions options)
-      : store_(store), key_(key), options_(std::move(options)) {}
+      : store_(store), key_(key), now_(store.GetSnapshot()), options_(std::move(options)) {
+    if (options_.snapshot == nullptr) {
+      options_.snapshot = now_.get();
+    }
+  }
   Task<Lookup> Finish() override { return store_.Get(key_, options_); }
 
  private:
   MemoryStore& store_;
   const std::string key_;
-  const ReadOptions options_;
+  const std::shared_ptr<const Snapshot> now_;
+  ReadOptions options_;
 };
 
 std::optional<Store::Lookup> MemoryStore::BeginGet(std::string_view key, const ReadOptions& options,

@@ -186,6 +186,8 @@ class ModelRun {
     options.fill_cache = !random_.OneIn(4);
     options.goes_on = random_.OneIn(4);
     options.whole_range = random_.OneIn(4);
+    // Of walks anywhere, of tables that may be gone: they are but hints.
+    options.marks = random_.OneIn(2) ? &marks_ : nullptr;
     const std::unique_ptr<StoreIterator> it = harness_.store().NewIterator(lower, upper, options);
     auto at = state.end();
     for (int i = 0; i < 25 && !::testing::Test::HasFailure(); i++) {
@@ -225,6 +227,7 @@ class ModelRun {
   StoreOptions options_;
   StoreModel model_;
   std::deque<Held> snapshots_;
+  ReadAheadMarks marks_;
 };
 
 void RunSeeds(uint64_t first, uint64_t count, uint32_t sector_bytes, bool crashes) {

@@ -1,0 +1,117 @@
+#include "engine/table/background_reads.h"
+
+#include <utility>
+
+#include "engine/base/check.h"
+#include "engine/ring/spawn_on.h"
+#include "engine/table/table_format.h"
+
+namespace varve {
+
+BackgroundReads::~BackgroundReads() {
+  Check((state_.load() & ~kEnded) == 0, "a store ended before its reads did");
+}
+
+bool BackgroundReads::Enter(uint64_t bytes) {
+  const uint64_t before = state_.fetch_add(bytes);
+  if (before + bytes > kBytesMax) {
+    Leave(bytes);
+    return false;
+  }
+  return true;
+}
+
+void BackgroundReads::Leave(uint64_t bytes) {
+  if (state_.fetch_sub(bytes) - bytes == kEnded) {
+    idle_.Set();
+  }
+}
+
+bool BackgroundReads::Start(const TableEnvironment& environment, const TableView& view,
+                            std::span<const BlockHandle> handles, BlockKind kind, IoPurpose purpose) {
+  const uint32_t sector = environment.device.sector_bytes();
+  Read read;
+  read.table = view.id;
+  read.kind = kind;
+  read.purpose = purpose;
+  read.start = RoundDown(handles.front().table_offset, sector);
+  read.bytes = RoundUp(handles.back().end(), sector) - read.start;
+  if (Executor::CurrentOrNull() == nullptr || !Enter(read.bytes)) {
+    return false;
+  }
+  Result<std::vector<DevicePiece>> pieces =
+      LocateTableBytes(environment.device, view, read.start, read.bytes);
+  if (pieces.ok()) {
+    read.pieces = std::move(pieces).value();
+    read.wanted.reserve(handles.size());
+    for (const BlockHandle& handle : handles) {
+      BlockCache::ReadTicket ticket = environment.cache.JoinRead(CacheKeyOf(view.id, handle));
+      if (ticket.leads) {
+        read.wanted.push_back({handle, std::move(ticket)});
+      }
+    }
+  }
+  if (read.wanted.empty()) {
+    // Who wants the blocks reads them, or learns why they cannot be read.
+    Leave(read.bytes);
+    return true;
+  }
+  Spawn(Run(environment, std::move(read)));
+  return true;
+}
+
+Task<Status> BackgroundReads::Fill(BlockDevice& device, const Read& read, std::span<std::byte> into) {
+  for (const DevicePiece& piece : read.pieces) {
+    Status status = co_await device.Read(piece.offset, into.first(piece.bytes), read.purpose);
+    if (!status.ok()) {
+      co_return status;
+    }
+    into = into.subspan(piece.bytes);
+  }
+  co_return OkStatus();
+}
+
+Task<void> BackgroundReads::Run(const TableEnvironment& environment, Read read) {
+  const BlockIdentity identity(environment.store_uuid, read.table);
+  {
+    ReadRun memory = pages_.Take(read.bytes);
+    const Status filled = co_await Fill(environment.device, read, memory.span());
+    const std::string_view bytes(reinterpret_cast<const char*>(memory.span().data()), memory.span().size());
+    for (const Wanted& wanted : read.wanted) {
+      const BlockKey key = CacheKeyOf(read.table, wanted.handle);
+      const uint64_t offset = wanted.handle.table_offset - read.start;
+      environment.cache.CountMiss(read.kind);
+      // What cannot be had so is left to who wants the block: that read says what is wrong.
+      if (!filled.ok() ||
+          !OpenBlock(bytes.substr(offset, wanted.handle.bytes), identity, read.kind, wanted.handle).ok()) {
+        environment.cache.AbandonRead(key, wanted.ticket);
+        continue;
+      }
+      const BlockRef block = memory.Block(offset, wanted.handle.bytes);
+      environment.cache.Insert(key, read.kind, block);
+      environment.cache.FinishRead(key, wanted.ticket, block);
+    }
+  }
+  Leave(read.bytes);
+}
+
+void BackgroundReads::PrepareMemoryOn(Executor& executor) {
+  if (Enter(kPreparing)) {
+    SpawnOn(executor, PrepareMemory());
+  }
+}
+
+Task<void> BackgroundReads::PrepareMemory() {
+  while ((state_.load() & kEnded) == 0 && pages_.PrepareOne()) {
+    co_await Executor::Current().Yield();
+  }
+  Leave(kPreparing);
+}
+
+Task<void> BackgroundReads::End() {
+  if (state_.fetch_or(kEnded) != 0) {
+    co_await idle_.Wait();
+  }
+}
+
+}  // namespace varve

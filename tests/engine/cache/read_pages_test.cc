@@ -1,0 +1,136 @@
+#include "engine/cache/read_pages.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/cache/block_cache.h"
+
+namespace varve {
+namespace {
+
+constexpr uint32_t kBlockBytes = 4000;
+
+BlockKey KeyOf(uint64_t n) {
+  return BlockKey{TableId(1), Generation(1), n * kBlockBytes};
+}
+
+// A read of so many blocks, of which each byte is its number.
+ReadRun ReadOf(ReadPages& pages, size_t blocks) {
+  ReadRun run = pages.Take(RoundUp(blocks * kBlockBytes, 512));
+  for (size_t i = 0; i < blocks; ++i) {
+    std::memset(run.span().data() + i * kBlockBytes, static_cast<int>(i), kBlockBytes);
+  }
+  return run;
+}
+
+bool IsBlock(const BlockRef& block, size_t n) {
+  return block && block.bytes() == std::string(kBlockBytes, static_cast<char>(n));
+}
+
+TEST(ReadPages, BlocksOutliveTheReadAndThePages) {
+  for (const uint64_t cache_bytes : {ReadPages::kCacheBytesMin - 1, ReadPages::kCacheBytesMin}) {
+    std::vector<BlockRef> blocks;
+    {
+      ReadPages pages(cache_bytes);
+      const ReadRun run = ReadOf(pages, 10);
+      for (uint32_t i = 0; i < 10; ++i) {
+        blocks.push_back(run.Block(i * kBlockBytes, kBlockBytes));
+      }
+    }
+    for (size_t i = 0; i < 10; ++i) {
+      EXPECT_TRUE(IsBlock(blocks[i], i)) << i;
+    }
+  }
+}
+
+TEST(ReadPages, ReadsThatArriveTogetherDoNotShareBytes) {
+  ReadPages pages(ReadPages::kCacheBytesMin);
+  std::vector<ReadRun> runs;
+  // More than two pages; one read is larger than a page.
+  for (size_t i = 0; i < 40; ++i) {
+    runs.push_back(pages.Take(i == 20 ? 3 * kMiB : 130 * kKiB));
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(runs.back().span().data()) % AlignedBuffer::kAlignment, 0u);
+    std::memset(runs.back().span().data(), static_cast<int>(i), runs.back().span().size());
+  }
+  for (size_t i = 0; i < runs.size(); ++i) {
+    EXPECT_EQ(runs[i].Block(0, kBlockBytes).bytes(), std::string(kBlockBytes, static_cast<char>(i))) << i;
+  }
+}
+
+TEST(ReadPages, SmallCachesGetCopies) {
+  ReadPages small(ReadPages::kCacheBytesMin - 1);
+  EXPECT_FALSE(ReadOf(small, 1).Block(0, kBlockBytes).in_page());
+  EXPECT_FALSE(small.PrepareOne());
+  ReadPages large(ReadPages::kCacheBytesMin);
+  EXPECT_TRUE(ReadOf(large, 1).Block(0, kBlockBytes).in_page());
+}
+
+TEST(ReadPages, OnlySoManyPagesArePrepared) {
+  ReadPages pages(256 * kMiB);
+  (void)ReadOf(pages, 1);
+  size_t prepared = 0;
+  while (pages.PrepareOne()) {
+    ++prepared;
+  }
+  EXPECT_EQ(prepared, 15u);
+  EXPECT_TRUE(IsBlock(ReadOf(pages, 500).Block(0, kBlockBytes), 0));
+}
+
+// Else one block that is used again and again would hold a whole page.
+TEST(ReadPages, ABlockThatProvesItselfLeavesItsPage) {
+  BlockCache cache(1 * kMiB, 1);
+  ReadPages pages(ReadPages::kCacheBytesMin);
+  {
+    const ReadRun run = ReadOf(pages, 200);
+    for (uint32_t i = 0; i < 200; ++i) {
+      cache.Insert(KeyOf(i), BlockKind::kData, run.Block(i * kBlockBytes, kBlockBytes));
+      if (i == 100) {
+        EXPECT_TRUE(cache.Peek(KeyOf(100)).in_page());
+      }
+      (void)cache.Lookup(KeyOf(100), BlockKind::kData);
+    }
+    for (uint32_t i = 0; i < 200; ++i) {
+      cache.Insert(KeyOf(1000 + i), BlockKind::kData, run.Block(i * kBlockBytes, kBlockBytes));
+    }
+  }
+  const BlockRef proven = cache.Peek(KeyOf(100));
+  ASSERT_TRUE(IsBlock(proven, 100));
+  EXPECT_FALSE(proven.in_page());
+  EXPECT_FALSE(cache.Peek(KeyOf(99)));
+}
+
+TEST(ReadPages, ABlockThatIsHeldOrOfTheIndexLeavesItsPage) {
+  BlockCache cache(1 * kMiB, 1);
+  ReadPages pages(ReadPages::kCacheBytesMin);
+  const ReadRun run = ReadOf(pages, 2);
+  cache.Insert(KeyOf(0), BlockKind::kData, run.Block(0, kBlockBytes));
+  cache.Insert(KeyOf(1), BlockKind::kIndex, run.Block(kBlockBytes, kBlockBytes));
+  EXPECT_FALSE(cache.Peek(KeyOf(1)).in_page());
+  EXPECT_TRUE(IsBlock(cache.Peek(KeyOf(1)), 1));
+  HeldBlock held;
+  while (!held) {
+    EXPECT_TRUE(IsBlock(cache.LookupToHold(KeyOf(0), BlockKind::kData, held), 0));
+  }
+  EXPECT_FALSE(cache.Peek(KeyOf(0)).in_page());
+}
+
+TEST(ReadPages, AReadThatIsGivenUpIsAnothers) {
+  BlockCache cache(1 * kMiB);
+  const BlockCache::ReadTicket first = cache.JoinRead(KeyOf(0));
+  const BlockCache::ReadTicket second = cache.JoinRead(KeyOf(0));
+  EXPECT_TRUE(first.leads);
+  EXPECT_FALSE(second.leads);
+  EXPECT_TRUE(cache.IsBeingRead(KeyOf(0)));
+  cache.AbandonRead(KeyOf(0), first);
+  EXPECT_TRUE(second.read->done.IsSet());
+  EXPECT_FALSE(second.read->result.has_value());
+  EXPECT_FALSE(cache.IsBeingRead(KeyOf(0)));
+  EXPECT_TRUE(cache.JoinRead(KeyOf(0)).leads);
+}
+
+}  // namespace
+}  // namespace varve
