@@ -114,6 +114,13 @@ Task<Result<BlockRef>> ReadFromDeviceAndBehind(const TableEnvironment& environme
   co_return AcceptBlock(environment, view.id, handle, kind, bytes_of(handle), true);
 }
 
+Task<Result<BlockRef>> Read(const TableEnvironment& environment, const TableView& view,
+                            const BlockHandle& handle, const std::vector<BlockHandle>& behind, BlockKind kind,
+                            IoPurpose purpose) {
+  return behind.empty() ? ReadFromDevice(environment, view, handle, kind, purpose, true)
+                        : ReadFromDeviceAndBehind(environment, view, handle, behind, kind, purpose);
+}
+
 // Whoever misses the block meanwhile shares the read.
 Task<Result<BlockRef>> ReadOnce(const TableEnvironment& environment, const TableView& view,
                                 BlockHandle handle, std::vector<BlockHandle> behind, BlockKind kind,
@@ -127,10 +134,7 @@ Task<Result<BlockRef>> ReadOnce(const TableEnvironment& environment, const Table
     }
     ticket = environment.cache.JoinRead(key);
   }
-  Task<Result<BlockRef>> reading =
-      behind.empty() ? ReadFromDevice(environment, view, handle, kind, purpose, true)
-                     : ReadFromDeviceAndBehind(environment, view, handle, behind, kind, purpose);
-  Result<BlockRef> block = co_await std::move(reading);
+  Result<BlockRef> block = co_await Read(environment, view, handle, behind, kind, purpose);
   environment.cache.FinishRead(key, ticket, block);
   co_return block;
 }

@@ -91,13 +91,10 @@ void ReplyRead(fuse_req_t request, const AnswerRoom& from, const Result<size_t>&
   }
 }
 
-// `rest`: what has been begun; empty: all of it.
-Task<void> AnswerRead(fuse_req_t request, InodeNumber inode, uint64_t offset, AnswerRoom into,
-                      std::unique_ptr<UnfinishedRead> rest) {
-  Channel& channel = ChannelOf(request);
-  const RequestUnderWay under_way(channel);
-  Task<Result<size_t>> reading =
-      rest != nullptr ? rest->Finish() : channel.filesystem().Read(inode, offset, into.bytes);
+// `begun` is kept for `reading`, which may be what finishes it.
+Task<void> AnswerRead(fuse_req_t request, AnswerRoom into,
+                      [[maybe_unused]] std::unique_ptr<UnfinishedRead> begun, Task<Result<size_t>> reading) {
+  const RequestUnderWay under_way(ChannelOf(request));
   const Result<size_t> read = co_await std::move(reading);
   ReplyRead(request, into, read);
 }
@@ -112,7 +109,9 @@ void Read(fuse_req_t request, fuse_ino_t inode, size_t size, off_t offset, fuse_
     ReplyRead(request, into, *read);
     return;
   }
-  Spawn(AnswerRead(request, InodeNumber(inode), from, std::move(into), std::move(rest)));
+  Task<Result<size_t>> reading =
+      rest != nullptr ? rest->Finish() : channel.filesystem().Read(InodeNumber(inode), from, into.bytes);
+  Spawn(AnswerRead(request, std::move(into), std::move(rest), std::move(reading)));
 }
 
 Task<void> AnswerWritten(fuse_req_t request, Task<Result<size_t>> operation) {

@@ -6,7 +6,11 @@ command -v python3 >/dev/null || skip "needs python3"
 make_device loop512 512M
 "$varve" mkfs "$device" >/dev/null
 transport() { python3 -c 'import json, sys; print(json.load(sys.stdin)["fuse"]["transport"])' < <("$varve" stats "$mount_point" --json); }
-connections() { ls /sys/fs/fuse/connections | wc -l; }
+# A view of the kernel's connections that is our own: not every machine mounts one.
+mkdir "$folder/connections"
+mount -t fusectl varve-test "$folder/connections"
+also_mounted+=("$folder/connections")
+connections() { ls "$folder/connections" | wc -l; }
 
 step "without the kernel's leave: /dev/fuse, and said so; to ask for the other is refused, and says what to do"
 switch_uring N || true
@@ -40,21 +44,26 @@ for cpu in $(seq 0 $(($(nproc) - 1))); do
 done
 umount_store
 
-# A few programs that never rest. What they say is of no interest: the mount goes away under them.
+# A few programs that never rest. What they say is of no interest: the mount goes away under them, and with it the folder
+# in which they write.
 load() {
+  local place=$mount_point/load
+  mkdir -p "$place"
   users=()
   for i in 1 2 3 4; do
     (while :; do
-      echo "$i" >"$mount_point/busy-$i" && cat "$mount_point/busy-$i" && ls "$mount_point" && rm "$mount_point/busy-$i" || sleep 0.01
+      echo "$i" >"$place/busy-$i" && cat "$place/busy-$i" && ls "$place" && rm "$place/busy-$i" || sleep 0.01
     done) >/dev/null 2>&1 &
     users+=($!)
-    (while :; do dd if=/dev/zero of="$mount_point/large-$i" bs=1M count=4 conv=fsync || sleep 0.01; done) >/dev/null 2>&1 &
+    (while :; do dd if=/dev/zero of="$place/large-$i" bs=1M count=4 conv=fsync || sleep 0.01; done) >/dev/null 2>&1 &
     users+=($!)
   done
 }
 end_load() {
-  kill "${users[@]}" 2>/dev/null
+  kill "${users[@]}" 2>/dev/null || true
   wait "${users[@]}" 2>/dev/null || true
+  # What they had started last.
+  for _ in {1..200}; do pkill -f "$mount_point/load/" || break; sleep 0.05; done
 }
 
 for choice in uring devfuse; do
@@ -63,8 +72,10 @@ for choice in uring devfuse; do
   pid=$(daemon_pid)
   load
   sleep 1
-  number=$(($(stat -c '%d' "$mount_point")))
-  echo 1 >"/sys/fs/fuse/connections/$number/abort"
+  # The connection has the number that the kernel knows its device by.
+  IFS=: read -r major minor < <(mountpoint -d "$mount_point")
+  number=$((major << 20 | minor))
+  echo 1 >"$folder/connections/$number/abort"
   sleep 0.5
   end_load
   umount "$mount_point" || umount -l "$mount_point"

@@ -17,7 +17,10 @@ inline Task<Result<size_t>> ReadAsMounted(FileSystem& fs, InodeNumber inode, uin
   if (at_once) {
     co_return *at_once;
   }
-  co_return co_await (rest != nullptr ? rest->Finish() : fs.Read(inode, offset, into));
+  if (rest == nullptr) {
+    co_return co_await fs.Read(inode, offset, into);
+  }
+  co_return co_await rest->Finish();
 }
 
 }  // namespace varve
