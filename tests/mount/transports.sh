@@ -51,11 +51,11 @@ load() {
   mkdir -p "$place"
   users=()
   for i in 1 2 3 4; do
-    (while :; do
+    (while [ -d "$folder" ]; do
       echo "$i" >"$place/busy-$i" && cat "$place/busy-$i" && ls "$place" && rm "$place/busy-$i" || sleep 0.01
     done) >/dev/null 2>&1 &
     users+=($!)
-    (while :; do dd if=/dev/zero of="$place/large-$i" bs=1M count=4 conv=fsync || sleep 0.01; done) >/dev/null 2>&1 &
+    (while [ -d "$folder" ]; do dd if=/dev/zero of="$place/large-$i" bs=1M count=4 conv=fsync || sleep 0.01; done) >/dev/null 2>&1 &
     users+=($!)
   done
 }
