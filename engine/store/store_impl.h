@@ -115,13 +115,13 @@ class StoreImpl final : public Store,
   BlockCache cache_;
   // Of iterators; they end with Close.
   BackgroundReads background_reads_;
+  LookupReadahead lookup_readahead_;
   SuperblockStore superblocks_;
 
   // Made by Open, in this order; each uses those before it. The pointers do not change afterwards.
   StoreShape shape_;
   std::unique_ptr<ExtentAllocator> allocator_;
   std::optional<TableEnvironment> tables_;
-  LookupReadahead lookup_readahead_;
   std::unique_ptr<VersionSet> versions_;
   // Only with the SST-Log, and where the store takes writes.
   std::unique_ptr<HotMap> hot_map_;

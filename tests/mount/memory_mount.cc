@@ -14,13 +14,12 @@
 
 #include "engine/base/clock.h"
 #include "fs/fuse/channel.h"
-#include "fs/fuse/connection.h"
 #include "fs/fuse/control_directory.h"
 #include "fs/fuse/dev_fuse_transport.h"
 #include "fs/fuse/mount_owner.h"
-#include "fs/fuse/uring_transport.h"
 #include "fs/ops/filesystem.h"
 #include "src/loggers.h"
+#include "tests/mount/measured_lane.h"
 #include "tests/support/memory_store.h"
 #include "tools/reactor_thread.h"
 
@@ -87,30 +86,10 @@ Task<void> Serve(Lane& lane, std::counting_semaphore<>& ended) {
   ended.release();
 }
 
-std::unique_ptr<Transport> MakeTransport(int descriptor, Reactor& reactor, int number, int reactors,
-                                         std::string_view kind) {
-  if (kind != "uring") {
-    return std::make_unique<DevFuseTransport>(descriptor, reactor,
-                                              kind == "all" ? DevFuseWaking::kAll : DevFuseWaking::kOne);
-  }
-  UringTransportOptions options;
-  for (uint32_t queue = 0; queue < FuseUringQueues(); ++queue) {
-    if (queue % static_cast<uint32_t>(reactors) == static_cast<uint32_t>(number)) {
-      options.queues.push_back(static_cast<uint16_t>(queue));
-    }
-  }
-  options.serves_forgets = number == 0;
-  return std::make_unique<UringTransport>(descriptor, reactor, std::move(options));
-}
-
 int Run(const std::string& directory, int reactors, std::string_view kind) {
   const SystemClock clock;
   TerminalLogger logger;
-  MountSpecification specification;
-  specification.source = "memory";
-  specification.directory = directory;
-  specification.options = {"default_permissions", "allow_other"};
-  Result<std::unique_ptr<Connection>> connection = Connection::Mount(std::move(specification));
+  Result<std::unique_ptr<Connection>> connection = MountToMeasure("memory", directory);
   if (!connection.ok()) {
     std::fprintf(stderr, "%s\n", connection.ToString().c_str());
     return 1;
@@ -121,7 +100,8 @@ int Run(const std::string& directory, int reactors, std::string_view kind) {
     const int cpu = kind == "one" ? -1 : i;
     lane.thread = *ReactorThread::Start(
         {"reactor-" + std::to_string(i), 0, cpu, {.wide_entries = kind == "uring"}}, clock);
-    lane.transport = MakeTransport((*connection)->descriptor(), lane.thread->reactor(), i, reactors, kind);
+    lane.transport = MakeTransport((*connection)->descriptor(), lane.thread->reactor(),
+                                   static_cast<uint32_t>(i), static_cast<uint32_t>(reactors), kind);
     lanes.push_back(std::move(lane));
   }
   const std::unique_ptr<ReactorThread> background = *ReactorThread::Start({"background", 10, -1, {}}, clock);

@@ -26,12 +26,11 @@
 
 #include "engine/base/clock.h"
 #include "fs/fuse/capabilities.h"
-#include "fs/fuse/connection.h"
 #include "fs/fuse/dev_fuse_transport.h"
 #include "fs/fuse/fuse_library.h"
 #include "fs/fuse/message_pool.h"
 #include "fs/fuse/transport.h"
-#include "fs/fuse/uring_transport.h"
+#include "tests/mount/measured_lane.h"
 #include "tools/reactor_thread.h"
 
 namespace varve {
@@ -183,11 +182,7 @@ Task<void> Serve(Lane& lane, std::counting_semaphore<>& ended) {
 
 int RunOurs(const std::string& directory, bool uring, int device) {
   const SystemClock clock;
-  MountSpecification specification;
-  specification.source = "null";
-  specification.directory = directory;
-  specification.options = {"default_permissions", "allow_other"};
-  Result<std::unique_ptr<Connection>> connection = Connection::Mount(std::move(specification));
+  Result<std::unique_ptr<Connection>> connection = MountToMeasure("null", directory);
   if (!connection.ok()) {
     std::fprintf(stderr, "%s\n", connection.ToString().c_str());
     return 1;
@@ -200,16 +195,7 @@ int RunOurs(const std::string& directory, bool uring, int device) {
     lane.thread = *ReactorThread::Start(
         {"null-" + std::to_string(i), 0, static_cast<int>(i), {.wide_entries = uring}}, clock);
     Reactor& reactor = lane.thread->reactor();
-    if (uring) {
-      UringTransportOptions options;
-      for (uint32_t queue = i; queue < FuseUringQueues(); queue += reactors) {
-        options.queues.push_back(static_cast<uint16_t>(queue));
-      }
-      options.serves_forgets = i == 0;
-      lane.transport = std::make_unique<UringTransport>(descriptor, reactor, std::move(options));
-    } else {
-      lane.transport = std::make_unique<DevFuseTransport>(descriptor, reactor, DevFuseWaking::kAll);
-    }
+    lane.transport = MakeTransport(descriptor, reactor, i, reactors, uring ? "uring" : "all");
     lane.sink = std::make_unique<NullSink>(*lane.transport, reactor, device);
   }
   Lane& first = lanes.front();

@@ -156,7 +156,6 @@ std::optional<Store::Lookup> MemoryStore::TryGet(std::string_view key, const Rea
   return GetNow(key, options);
 }
 
-// Answers as of when it is finished, not as of when it began: both are right for a reader without a snapshot.
 class MemoryStore::Unfinished final : public Store::UnfinishedGet {
  public:
   // Where `options` has no snapshot, one of this moment.

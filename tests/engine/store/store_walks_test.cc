@@ -13,20 +13,29 @@ std::string KeyNumbered(int n) {
   return "key" + std::to_string(1000 + n);
 }
 
-// A directory's listing is such a walk: each request goes on where the one before ended.
-TEST(StoreWalks, AWalkThatGoesOnReadsAheadFromItsStart) {
-  StoreHarness h;
+StoreOptions WalkedOptions() {
   StoreOptions options = SmallStoreOptions();
   options.memtable_bytes = 1 * kMiB;
   options.table_bytes = 1 * kMiB;
-  ASSERT_TRUE(h.Open(options).ok());
-  for (int i = 0; i < 1000; ++i) {
-    ASSERT_TRUE(h.Put(KeyNumbered(i), std::string(500, 'v')).ok());
+  return options;
+}
+
+// A store with so many numbered keys in tables, of which nothing is in memory.
+void OpenCold(StoreHarness& h, int keys, size_t value_bytes) {
+  ASSERT_TRUE(h.Open(WalkedOptions()).ok());
+  for (int i = 0; i < keys; ++i) {
+    ASSERT_TRUE(h.Put(KeyNumbered(i), std::string(value_bytes, 'v')).ok());
   }
   ASSERT_TRUE(h.Run(h.store().Settle()).ok());
-  const auto reads_of_walk = [&](bool goes_on) {
-    EXPECT_TRUE(h.Close().ok());
-    EXPECT_TRUE(h.Open(options).ok());
+  ASSERT_TRUE(h.Close().ok());
+  ASSERT_TRUE(h.Open(WalkedOptions()).ok());
+}
+
+// A directory's listing is such a walk: each request goes on where the one before ended.
+TEST(StoreWalks, AWalkThatGoesOnReadsAheadFromItsStart) {
+  const auto reads_of_walk = [](bool goes_on) {
+    StoreHarness h;
+    OpenCold(h, 1000, 500);
     const auto reads = [&] { return h.device().counters().of(IoPurpose::kUserRead).reads.load(); };
     const uint64_t before = reads();
     const std::unique_ptr<StoreIterator> it = h.store().NewIterator({}, {}, {.goes_on = goes_on});
@@ -44,18 +53,9 @@ TEST(StoreWalks, AWalkThatGoesOnReadsAheadFromItsStart) {
 
 // A large read of a file is such a walk: its chunks, and nothing beside them.
 TEST(StoreWalks, AWalkOverAWholeRangeReadsThatAtOnceAndNoMore) {
-  StoreHarness h;
-  StoreOptions options = SmallStoreOptions();
-  options.memtable_bytes = 1 * kMiB;
-  options.table_bytes = 1 * kMiB;
-  ASSERT_TRUE(h.Open(options).ok());
   constexpr size_t kValueBytes = 4096;
-  for (int i = 0; i < 120; ++i) {
-    ASSERT_TRUE(h.Put(KeyNumbered(i), std::string(kValueBytes, 'v')).ok());
-  }
-  ASSERT_TRUE(h.Run(h.store().Settle()).ok());
-  ASSERT_TRUE(h.Close().ok());
-  ASSERT_TRUE(h.Open(options).ok());
+  StoreHarness h;
+  OpenCold(h, 120, kValueBytes);
   // Footer and index come into the cache.
   ASSERT_TRUE(h.Get(KeyNumbered(100)).has_value());
   const auto& read = h.device().counters().of(IoPurpose::kUserRead);
@@ -81,16 +81,7 @@ struct ReadOfLookups {
 ReadOfLookups ReadOfGets(int count, int step) {
   constexpr int kKeys = 1000;
   StoreHarness h;
-  StoreOptions options = SmallStoreOptions();
-  options.memtable_bytes = 1 * kMiB;
-  options.table_bytes = 1 * kMiB;
-  EXPECT_TRUE(h.Open(options).ok());
-  for (int i = 0; i < kKeys; ++i) {
-    EXPECT_TRUE(h.Put(KeyNumbered(i), std::string(500, 'v')).ok());
-  }
-  EXPECT_TRUE(h.Run(h.store().Settle()).ok());
-  EXPECT_TRUE(h.Close().ok());
-  EXPECT_TRUE(h.Open(options).ok());
+  OpenCold(h, kKeys, 500);
   // Footer, filter and index come into the cache.
   EXPECT_TRUE(h.Get(KeyNumbered(kKeys - 1)).has_value());
   const auto& read = h.device().counters().of(IoPurpose::kUserRead);
