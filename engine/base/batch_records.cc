@@ -18,6 +18,12 @@ void AppendDeleteRecord(std::string& to, std::string_view key) {
   AppendLengthPrefixed(to, key);
 }
 
+void AppendDeleteRangeRecord(std::string& to, std::string_view begin, std::string_view end) {
+  to.push_back(static_cast<char>(RecordKind::kRangeTombstone));
+  AppendLengthPrefixed(to, begin);
+  AppendLengthPrefixed(to, end);
+}
+
 bool BatchRecordReader::ReadLengthPrefixed(size_t bytes_max, std::string_view& into) {
   // Both limits fit four bytes of a varint, so a fifth is never read.
   uint64_t length = 0;
@@ -61,6 +67,9 @@ bool BatchRecordReader::Next() {
       }
       return true;
     case RecordKind::kRangeTombstone:
+      return (ReadLengthPrefixed(kKeyBytesMax, record_.key) &&
+              ReadLengthPrefixed(kKeyBytesMax, record_.value) && record_.key < record_.value) ||
+             Fail();
     case RecordKind::kLargeValuePointer:
       status_ = Unsupported(fmt::format("a batch holds a record of kind {}", static_cast<int>(record_.kind)));
       at_ = end_;
@@ -75,6 +84,7 @@ Result<BatchRecordTotals> CheckBatchRecords(std::string_view records) {
   while (reader.Next()) {
     totals.records++;
     totals.tombstones += reader.record().kind == RecordKind::kTombstone ? 1 : 0;
+    totals.range_tombstones += reader.record().kind == RecordKind::kRangeTombstone ? 1 : 0;
     totals.user_bytes += reader.record().key.size() + reader.record().value.size();
   }
   if (!reader.status().ok()) {

@@ -3,7 +3,7 @@
 //
 //   kind             1 byte, RecordKind
 //   key              varint length, bytes
-//   value            varint length, bytes; absent for a tombstone
+//   value            varint length, bytes; absent for a tombstone; the end of the range for a range tombstone
 #pragma once
 
 #include <cstdint>
@@ -18,11 +18,14 @@ namespace varve {
 struct BatchRecord {
   RecordKind kind = RecordKind::kTombstone;
   std::string_view key;
-  std::string_view value;  // empty for a tombstone
+  // Empty for a tombstone. Of a range tombstone: the key behind the last one that it deletes.
+  std::string_view value;
 };
 
 void AppendPutRecord(std::string& to, std::string_view key, std::string_view value);
 void AppendDeleteRecord(std::string& to, std::string_view key);
+// Precondition: begin < end.
+void AppendDeleteRangeRecord(std::string& to, std::string_view begin, std::string_view end);
 
 // Reads records off the front of bytes that may come from a device:
 //
@@ -35,7 +38,8 @@ class BatchRecordReader {
   explicit BatchRecordReader(std::string_view records) : at_(records.data()), end_(at_ + records.size()) {}
 
   // False at the end and at the first bad record; status() tells which. kCorruption: not a record, or beyond
-  // the limits of engine/base/size_limits.h. kUnsupported: a kind that is reserved.
+  // the limits of engine/base/size_limits.h, or a range that holds nothing. kUnsupported: a kind that is
+  // reserved.
   bool Next();
   const BatchRecord& record() const { return record_; }
   const Status& status() const { return status_; }
@@ -54,6 +58,7 @@ class BatchRecordReader {
 struct BatchRecordTotals {
   uint32_t records = 0;
   uint32_t tombstones = 0;
+  uint32_t range_tombstones = 0;
   uint64_t user_bytes = 0;  // of keys and values
 };
 Result<BatchRecordTotals> CheckBatchRecords(std::string_view records);

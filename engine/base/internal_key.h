@@ -17,7 +17,7 @@ namespace varve {
 enum class RecordKind : uint8_t {
   kTombstone = 0,
   kValue = 1,
-  kRangeTombstone = 2,     // reserved: deletes [key, value); lives in a block of its own per segment
+  kRangeTombstone = 2,     // deletes [key, value); in batches and the log only (range_tombstones.h)
   kLargeValuePointer = 3,  // reserved: the value names an extent that holds the user's value
 };
 inline constexpr uint8_t kRecordKindMax = 3;

@@ -69,6 +69,7 @@ Task<Result<ChildOutput>> RunAppendMerge(const JobEnvironment& environment, Appe
   }
   TableView next = child;
   next.generation = generation;
+  next.purged_up_to = std::min(input.child_purged_up_to, rules.purged_up_to());
   for (size_t i = 0; i < child.segments.size(); ++i) {
     CountAsShadowed(next.segments[i], shadowed[i]);
   }

@@ -15,6 +15,8 @@ struct AppendMergeInput {
   // In key order, from its first on.
   InternalIterator* records = nullptr;
   uint64_t expected_bytes = 0;
+  // Of the child as it is: TableView::purged_up_to, or more where more is known.
+  SequenceNumber child_purged_up_to = {};
 };
 
 // `rules` must know of the child as of older data: a tombstone stays for what lies in the segments before

@@ -237,6 +237,7 @@ class BlockMerge {
     }
     TableView next = child_;
     next.generation = child_.generation.Next();
+    next.purged_up_to = std::min(input_.child_purged_up_to, rules_.purged_up_to());
     next.segments.front() = segment_.FinishMended(
         std::move(filter).value(), segment_before_.tombstones - dirty_tombstones_,
         segment_before_.live_bytes - std::min(replaced_bytes_, segment_before_.live_bytes));

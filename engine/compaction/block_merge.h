@@ -21,6 +21,8 @@ struct BlockMergeInput {
   const RecordRun* records = nullptr;
   // Whether what the child no longer uses may be written again: no older generation of it lives.
   bool reuse_holes = false;
+  // Of the child as it is: TableView::purged_up_to, or more where more is known.
+  SequenceNumber child_purged_up_to = {};
 };
 
 // Memory: a window of dirty blocks, at most 1 MiB or one block. Preconditions: one segment; its filter has

@@ -1,5 +1,6 @@
 #include "engine/compaction/flush_job.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "engine/compaction/merge_loop.h"
 #include "engine/compaction/output_space.h"
 #include "engine/compaction/table_output.h"
+#include "engine/version/range_deletes.h"
 
 namespace varve {
 
@@ -32,6 +34,20 @@ class FlushedSink final : public RecordSink {
   FlushedStanding standing_;
 };
 
+// Those of the flushed memtables that are needed. `purged_up_to`: of what was made of their records.
+void AddRangeTombstones(const FlushInput& input, SequenceNumber purged_up_to, VersionEdit& edit) {
+  if (input.ranges == nullptr) {
+    return;
+  }
+  input.ranges->ForEach([&](RangeTombstone tombstone) {
+    edit.last_sequence = std::max(edit.last_sequence.value_or(tombstone.sequence), tombstone.sequence);
+    const bool hides_own = !edit.added_tables.empty() && purged_up_to < tombstone.sequence;
+    if (hides_own || input.base == nullptr || MayHideAny(*input.base, tombstone)) {
+      edit.added_range_tombstones.push_back(std::move(tombstone));
+    }
+  });
+}
+
 }  // namespace
 
 Task<Result<JobOutput>> RunFlush(JobEnvironment environment, FlushInput input) {
@@ -55,7 +71,7 @@ Task<Result<JobOutput>> RunFlush(JobEnvironment environment, FlushInput input) {
     }
     environment.LetAsk(*older, input.bytes_max);
   }
-  MergeRules rules(std::move(input.snapshots), older ? &*older : nullptr);
+  MergeRules rules(std::move(input.snapshots), older ? &*older : nullptr, input.ranges);
   JobOutput made;
   std::optional<FlushedSink> caching;
   if (input.is_read) {
@@ -72,9 +88,11 @@ Task<Result<JobOutput>> RunFlush(JobEnvironment environment, FlushInput input) {
     co_return tables.error();
   }
   for (TableView& table : *tables) {
+    table.purged_up_to = rules.purged_up_to();
     made.edit.last_sequence = table.largest_sequence();
     made.AddTable({0, Part::kLevel0}, std::move(table));
   }
+  AddRangeTombstones(input, rules.purged_up_to(), made.edit);
   Result<JobOutput> durable = co_await MadeDurable(environment, IoPurpose::kFlush, std::move(made));
   co_return durable;
 }

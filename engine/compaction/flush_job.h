@@ -19,6 +19,8 @@ struct FlushInput {
   // An upper bound of the keys' and values' bytes and of their number: what is reserved goes by them.
   uint64_t bytes_max = 0;
   uint64_t entries_max = 0;
+  // Of the memtables, whose records they hide, too; nullptr: none.
+  const RangeTombstones* ranges = nullptr;
   SnapshotList snapshots;
   // What is in tables, and with it all that is older than the records; nullptr: it is not known.
   std::shared_ptr<const Version> base;
@@ -27,11 +29,12 @@ struct FlushInput {
   bool is_read = false;
 };
 
-// One table of level 0 (none when the memtable is empty), durable when the Task ends: the edit adds it and
-// raises last_sequence. The caller adds to the edit what becomes of the log. Versions that no snapshot sees
-// are dropped; tombstones are kept, but where the environment removes them early and nothing in `base` holds
-// their key. Runs in slices on the calling executor. Errors: kNoSpace (nothing was
-// written), kDeviceError, kCancelled; space taken has been given back.
+// One table of level 0 (none when the memtable is empty), durable when the Task ends: the edit adds it, and
+// those range tombstones that hide something in it or in `base`, and raises last_sequence. The caller adds to
+// the edit what becomes of the log. Versions that no snapshot sees are dropped; tombstones are kept, but
+// where the environment removes them early and nothing in `base` holds their key. Runs in slices on the
+// calling executor. Errors: kNoSpace (nothing was written), kDeviceError, kCancelled; space taken has been
+// given back.
 Task<Result<JobOutput>> RunFlush(JobEnvironment environment, FlushInput input);
 
 }  // namespace varve

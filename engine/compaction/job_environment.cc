@@ -26,6 +26,7 @@ void JobStatistics::Add(const JobStatistics& other) {
   tables_in += other.tables_in;
   tables_out += other.tables_out;
   tombstones_removed_early += other.tombstones_removed_early;
+  hidden_by_ranges += other.hidden_by_ranges;
   for (size_t i = 0; i < kChildMerges; ++i) {
     children_by[i] += other.children_by[i];
   }

@@ -84,6 +84,8 @@ struct JobStatistics {
   uint64_t tables_out = 0;
   // Of those that were read: left out since no table below holds their key, though its range covers it.
   uint64_t tombstones_removed_early = 0;
+  // Of those that were read: left out since range tombstones hide them.
+  uint64_t hidden_by_ranges = 0;
   // Child tables by what was made of them (ChildMerge).
   std::array<uint64_t, kChildMerges> children_by{};
 

@@ -15,6 +15,7 @@
 #include "engine/ring/when_all.h"
 #include "engine/table/merging_iterator.h"
 #include "engine/table/table_reader.h"
+#include "engine/version/range_deletes.h"
 
 namespace varve {
 
@@ -141,18 +142,22 @@ class PartedMerge {
     if (choice == ChildMerge::kBlock) {
       OlderData older(base_, plan_.output_level, ids_);
       environment_.LetAsk(older, child.valid_bytes() + facts.record_bytes);
-      MergeRules rules(snapshots_, &older);
-      BlockMergeInput input{
-          &child.view(), plan_.output_level,
-          &layout,       &mend,
-          &held,         environment_.has_one_generation && environment_.has_one_generation(child.id())};
+      MergeRules rules(snapshots_, &older, base_->range_tombstones());
+      BlockMergeInput input{&child.view(),
+                            plan_.output_level,
+                            &layout,
+                            &mend,
+                            &held,
+                            environment_.has_one_generation && environment_.has_one_generation(child.id()),
+                            PurgedUpTo(child)};
       merged = co_await RunBlockMerge(environment_, input, rules, reservation_);
     } else if (choice == ChildMerge::kAppend) {
       OlderData older(base_, plan_.output_level, ids_);
       older.AddTable(child);
       environment_.LetAsk(older, child.valid_bytes() + facts.record_bytes);
-      MergeRules rules(snapshots_, &older);
-      AppendMergeInput input{&child.view(), plan_.output_level, all.get(), facts.record_bytes};
+      MergeRules rules(snapshots_, &older, base_->range_tombstones());
+      AppendMergeInput input{&child.view(), plan_.output_level, all.get(), facts.record_bytes,
+                             PurgedUpTo(child)};
       merged = co_await RunAppendMerge(environment_, input, rules, reservation_);
     } else {
       merged = co_await MergeTable(child, std::move(all), facts);
@@ -170,7 +175,7 @@ class PartedMerge {
   Task<Status> Hold(PartRecords& records, uint64_t bytes_max, RecordRun& held, JobStatistics& statistics) {
     records.LimitTo(bytes_max);
     RunSink sink(held);
-    MergeRules rules(snapshots_, nullptr);
+    MergeRules rules(snapshots_, nullptr, base_->range_tombstones());
     Status status = co_await MergeRecords(environment_, records, rules, nullptr, sink, statistics);
     records.LimitTo(UINT64_MAX);
     co_return status;
@@ -195,7 +200,7 @@ class PartedMerge {
     TableOutput output(environment_, reservation_, std::move(options));
     OlderData older(base_, plan_.output_level, ids_);
     environment_.LetAsk(older, facts.live_bytes + facts.record_bytes);
-    MergeRules rules(snapshots_, &older);
+    MergeRules rules(snapshots_, &older, base_->range_tombstones());
     ChildOutput made;
     made.statistics.read_bytes = child.view().data_bytes();
     Status status = co_await MergeRecords(environment_, *merged, rules, nullptr, output, made.statistics);
@@ -208,7 +213,8 @@ class PartedMerge {
       co_return tables.error();
     }
     made.tables = std::move(tables).value();
-    for (const TableView& table : made.tables) {
+    for (TableView& table : made.tables) {
+      table.purged_up_to = rules.purged_up_to();
       made.statistics.written_bytes += table.used_bytes;
       made.statistics.tables_out += 1;
       for (const TableExtent& extent : table.extents) {
@@ -228,6 +234,13 @@ class PartedMerge {
     return static_cast<uint64_t>(tables > 1 ? even : std::max(even, table));
   }
 
+  // What the child holds is not looked at where it stays: for it, what its view says counts, unless no range
+  // tombstone is over it.
+  SequenceNumber PurgedUpTo(const LiveTable& child) const {
+    const RangeTombstones* const ranges = base_->range_tombstones();
+    return ranges == nullptr || MayHoldHidden(*ranges, child.view()) ? child.view().purged_up_to
+                                                                     : ranges->largest_sequence();
+  }
   // Of the store's live bytes, those of the level that is merged into.
   double LevelsShare() const {
     return static_cast<double>(base_->totals(plan_.output_level).valid_bytes) /

@@ -42,6 +42,7 @@ Task<Status> MergeRecords(const JobEnvironment& environment, InternalIterator& r
       keep = false;
       ++statistics.tombstones_removed_early;
     }
+    statistics.hidden_by_ranges += rules.hidden() ? 1 : 0;
     if (keep) {
       Status status;
       if (output.NeedsCut(UserKeyOf(key))) {

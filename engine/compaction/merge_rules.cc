@@ -12,8 +12,25 @@ bool MergeRules::Follows(std::string_view internal_key) const {
   return order > 0 || (order == 0 && TrailerOf(internal_key) <= last_trailer_);
 }
 
+bool MergeRules::IsHidden(std::string_view user_key, SequenceNumber sequence, size_t stripe) {
+  if (!cover_.HoldsFor(user_key)) {
+    cover_ = ranges_->CoverAt(user_key, kSequenceNumberMax);
+  }
+  if (cover_.newest <= sequence) {
+    return false;
+  }
+  if (stripe < snapshots_.size() && ranges_->NewestAt(user_key, snapshots_[stripe]) > sequence) {
+    return true;
+  }
+  // A snapshot, or a reader of the newest state, sees it.
+  const SequenceNumber oldest = ranges_->OldestAfter(user_key, sequence);
+  purged_up_to_ = std::min(purged_up_to_, SequenceNumber(oldest.value - 1));
+  return false;
+}
+
 bool MergeRules::Keep(std::string_view internal_key) {
   in_doubt_ = false;
+  hidden_ = false;
   const std::string_view user_key = UserKeyOf(internal_key);
   const SequenceNumber sequence = SequenceOf(internal_key);
   // Who sees this version, unless a newer one hides it from them: the readers between the snapshot before it
@@ -29,6 +46,10 @@ bool MergeRules::Keep(std::string_view internal_key) {
     return false;
   }
   last_stripe_ = stripe;
+  if (ranges_ != nullptr && IsHidden(user_key, sequence, stripe)) {
+    hidden_ = true;
+    return false;
+  }
   // In the first stripe nobody sees anything older of this key: a tombstone is there only to hide what lies
   // further down.
   if (KindOf(internal_key) != RecordKind::kTombstone || stripe != 0 || older_ == nullptr) {

@@ -10,6 +10,7 @@
 #include "engine/compaction/table_output.h"
 #include "engine/table/merging_iterator.h"
 #include "engine/table/table_reader.h"
+#include "engine/version/range_deletes.h"
 #include "engine/version/tree_iterator.h"
 
 namespace varve {
@@ -19,7 +20,8 @@ namespace {
 // Large enough that a device's cost an operation does not count.
 constexpr uint32_t kReadAheadBytes = 256 * kKiB;
 
-// Everything that a plan reads, and what it adds up to.
+// Everything that a plan reads, and what it adds up to: all that it names, but tables of which nobody sees
+// anything.
 struct MergeSources {
   // Disjoint by construction of the plan: read as one source each.
   SortedTables tree_inputs;
@@ -29,29 +31,45 @@ struct MergeSources {
   std::vector<TableId> ids;  // sorted
   JobStatistics statistics;
 
-  void Count(const LiveTable& table) {
+  void Count(const LiveTable& table, bool is_read) {
     ids.push_back(table.id());
-    statistics.read_bytes += table.view().data_bytes();
+    if (is_read) {
+      statistics.read_bytes += table.view().data_bytes();
+    } else {
+      statistics.entries_in += table.entries();
+      statistics.hidden_by_ranges += table.entries();
+    }
     statistics.tables_in += 1;
   }
 };
 
-Result<MergeSources> SourcesOf(const CompactionPlan& plan) {
+Result<MergeSources> SourcesOf(const CompactionPlan& plan, const RangeTombstones* ranges,
+                               SequenceNumber oldest_snapshot) {
   MergeSources sources;
+  const auto is_read = [&](const LiveTable& table) {
+    return ranges == nullptr || !AllHidden(*ranges, table.view(), oldest_snapshot);
+  };
   std::vector<std::shared_ptr<const LiveTable>> tree;
   for (const PlanInput& input : plan.inputs) {
-    sources.Count(*input.table);
+    sources.Count(*input.table, is_read(*input.table));
+    if (!is_read(*input.table)) {
+      continue;
+    }
     (input.place.part == Part::kTree ? tree : sources.overlapping).push_back(input.table);
   }
+  std::vector<std::shared_ptr<const LiveTable>> read_children;
   for (const std::shared_ptr<const LiveTable>& child : plan.children) {
-    sources.Count(*child);
+    sources.Count(*child, is_read(*child));
+    if (is_read(*child)) {
+      read_children.push_back(child);
+    }
   }
   std::sort(sources.ids.begin(), sources.ids.end());
   Result<SortedTables> tree_inputs = SortedTables().Edited({}, std::move(tree));
   if (!tree_inputs.ok()) {
     return tree_inputs.error();
   }
-  Result<SortedTables> children = SortedTables().Edited({}, plan.children);
+  Result<SortedTables> children = SortedTables().Edited({}, std::move(read_children));
   if (!children.ok()) {
     return children.error();
   }
@@ -122,7 +140,8 @@ uint64_t SpaceNeededBy(const CompactionPlan& plan, const TableShape& shape) {
 Task<Result<JobOutput>> RunTableMerge(JobEnvironment environment, CompactionPlan plan,
                                       std::shared_ptr<const Version> base, SnapshotList snapshots) {
   Check(plan.kind == MergeKind::kTableMerge, "a table merge was asked to run another kind of plan");
-  Result<MergeSources> sources = SourcesOf(plan);
+  Result<MergeSources> sources =
+      SourcesOf(plan, base->range_tombstones(), snapshots.empty() ? SequenceNumber(0) : snapshots.front());
   if (!sources.ok()) {
     co_return sources.error();
   }
@@ -138,9 +157,9 @@ Task<Result<JobOutput>> RunTableMerge(JobEnvironment environment, CompactionPlan
   options.grandparents = plan.grandparents;
   options.grandparent_bytes_max = plan.grandparent_bytes_max;
   TableOutput output(environment, *reservation, std::move(options));
-  OlderData older(std::move(base), plan.output_level, sources->ids);
+  OlderData older(base, plan.output_level, sources->ids);
   environment.LetAsk(older, sources->statistics.read_bytes);
-  MergeRules rules(std::move(snapshots), &older);
+  MergeRules rules(std::move(snapshots), &older, base->range_tombstones());
   const bool from_level0 = !plan.inputs.empty() && plan.inputs.front().place.level == 0;
   MergeObserver* const observer = from_level0 ? environment.observer : nullptr;
   JobOutput made;
@@ -157,6 +176,7 @@ Task<Result<JobOutput>> RunTableMerge(JobEnvironment environment, CompactionPlan
     co_return tables.error();
   }
   for (TableView& table : *tables) {
+    table.purged_up_to = rules.purged_up_to();
     made.AddTable({plan.output_level, Part::kTree}, std::move(table));
   }
   Result<JobOutput> durable = co_await MadeDurable(environment, IoPurpose::kCompaction, std::move(made));

@@ -29,10 +29,17 @@ Memtable::Memtable(size_t capacity_bytes, uint64_t seed, std::shared_ptr<HugePag
 }
 
 inline void Memtable::Insert(SkipList::Finger& finger, uint64_t sequence, RecordKind kind,
-                             std::string_view user_key, std::string_view value) {
+                             std::string_view user_key, std::string_view value, Totals& added) {
+  if (kind == RecordKind::kRangeTombstone) [[unlikely]] {
+    ranges_.Add({std::string(user_key), std::string(value), SequenceNumber(sequence)});
+    return;
+  }
   // Before the entry: who can see the entry must not be told that it is not there.
   filter_.Add(KeyHash(user_key));
   list_.Insert(finger, user_key, PackTrailer(SequenceNumber(sequence), kind), value);
+  added.entries++;
+  added.tombstones += kind == RecordKind::kTombstone ? 1 : 0;
+  added.user_bytes += user_key.size() + value.size();
 }
 
 void Memtable::Count(const Totals& added) {
@@ -48,13 +55,9 @@ void Memtable::Count(const Totals& added) {
 
 void Memtable::Add(SequenceNumber sequence, RecordKind kind, std::string_view user_key,
                    std::string_view value) {
-  Check(kind != RecordKind::kRangeTombstone, "a range tombstone is no entry of a memtable");
   SkipList::Finger finger;
-  Insert(finger, sequence.value, kind, user_key, value);
   Totals added;
-  added.entries = 1;
-  added.tombstones = kind == RecordKind::kTombstone ? 1 : 0;
-  added.user_bytes = user_key.size() + value.size();
+  Insert(finger, sequence.value, kind, user_key, value, added);
   added.smallest_sequence = added.largest_sequence = sequence;
   Count(added);
 }
@@ -66,12 +69,9 @@ Status Memtable::Apply(SequenceNumber first, std::string_view records) {
   BatchRecordReader reader(records);
   while (reader.Next()) {
     const BatchRecord& record = reader.record();
-    Insert(finger, sequence++, record.kind, record.key, record.value);
-    added.entries++;
-    added.tombstones += record.kind == RecordKind::kTombstone ? 1 : 0;
-    added.user_bytes += record.key.size() + record.value.size();
+    Insert(finger, sequence++, record.kind, record.key, record.value, added);
   }
-  if (added.entries > 0) {
+  if (sequence > first.value) {
     added.smallest_sequence = first;
     added.largest_sequence = SequenceNumber(sequence - 1);
     Count(added);

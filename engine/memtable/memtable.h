@@ -20,6 +20,7 @@
 #include "engine/base/units.h"
 #include "engine/memtable/arena.h"
 #include "engine/memtable/key_filter.h"
+#include "engine/memtable/memtable_ranges.h"
 #include "engine/memtable/skip_list.h"
 
 namespace varve {
@@ -38,8 +39,8 @@ class Memtable {
   Memtable(const Memtable&) = delete;
   Memtable& operator=(const Memtable&) = delete;
 
-  // Each (key, sequence number) once. `kind` is kTombstone (then `value` is empty), kValue or
-  // kLargeValuePointer.
+  // Each (key, sequence number) once. `kind` is kTombstone (then `value` is empty), kValue,
+  // kLargeValuePointer, or kRangeTombstone (then `value` is the end of the range, behind the key).
   void Add(SequenceNumber sequence, RecordKind kind, std::string_view user_key, std::string_view value);
   // A whole batch (engine/base/batch_records.h): its records get the numbers from `first` upwards. On an
   // error (of BatchRecordReader) the records before the bad one are in.
@@ -52,6 +53,10 @@ class Memtable {
   // The same for who asks several memtables: `hash` is KeyHash(user_key).
   std::optional<MemtableEntry> Get(std::string_view user_key, SequenceNumber snapshot, uint64_t hash) const;
   static uint64_t KeyHash(std::string_view user_key) { return Hash64(user_key); }
+
+  // Range tombstones, which hide entries of this memtable and of everything older: Get and Iterator know
+  // nothing of them.
+  const MemtableRanges& ranges() const { return ranges_; }
 
   // Walks internal keys. Any number at a time, each used by one thread; must not outlive the memtable.
   class Iterator {
@@ -78,14 +83,16 @@ class Memtable {
 
   // What it holds in memory: grows in steps of an arena block, and counts the key filter. What a full-ness
   // rule goes by.
-  size_t memory_bytes() const { return arena_.memory_bytes() + filter_.memory_bytes(); }
+  size_t memory_bytes() const {
+    return arena_.memory_bytes() + filter_.memory_bytes() + ranges_.memory_bytes();
+  }
 
   // Sums over all writers' counts, exact when none is running.
   struct Totals {
-    uint64_t entries = 0;
+    uint64_t entries = 0;  // without range tombstones
     uint64_t tombstones = 0;
     uint64_t user_bytes = 0;  // of user keys and values
-    // Of the entries; meaningless when there are none.
+    // Of the entries and range tombstones; meaningless when there are none.
     SequenceNumber smallest_sequence = kSequenceNumberMax;
     SequenceNumber largest_sequence;
   };
@@ -99,13 +106,15 @@ class Memtable {
     std::atomic<uint64_t> smallest{kSequenceNumberMax.value}, largest{0};
   };
 
+  // Adds what it inserted to the sums.
   void Insert(SkipList::Finger& finger, uint64_t sequence, RecordKind kind, std::string_view user_key,
-              std::string_view value);
+              std::string_view value, Totals& added);
   void Count(const Totals& added);
 
   Arena arena_;
   SkipList list_;
   KeyFilter filter_;
+  MemtableRanges ranges_;
   std::array<Counts, Arena::kShards> counts_;
 };
 

@@ -28,7 +28,17 @@ struct Source {
   // Of a run of a Log.
   const LogIndex* log = nullptr;
   const SortedTables* run = nullptr;
+  // Of a Tree, and of a table of level 0.
+  const SortedTables* tree = nullptr;
+  const LiveTable* table = nullptr;
 };
+
+const LiveTable* TableAt(const Source& source, std::string_view user_key) {
+  if (source.table != nullptr) {
+    return source.table;
+  }
+  return (source.run != nullptr ? source.run : source.tree)->Find(user_key);
+}
 
 // Where a read of `user_key` comes to the source: its part, and how many tables of its Log come before.
 std::pair<size_t, size_t> PlaceOf(const Source& source, std::string_view user_key) {
@@ -56,10 +66,12 @@ std::vector<Source> SourcesOf(const TableEnvironment& environment, const Version
   for (auto placed = version.level0().rbegin(); placed != version.level0().rend(); ++placed) {
     sources.push_back({fmt::format("table {} of level 0", (*placed)->id().value),
                        NewTableIterator(environment, (*placed)->view(), options), part++});
+    sources.back().table = placed->table.get();
   }
   for (uint32_t i = 1; i < kLevels; ++i) {
     sources.push_back({fmt::format("the tree of level {}", i),
                        NewTreeIterator(environment, version.tree(i), options), part++});
+    sources.back().tree = &version.tree(i);
     const LogIndex& log = version.level(i).log_index;
     for (const SortedTables& run : log.runs()) {
       sources.push_back({fmt::format("the log of level {}", i), NewTreeIterator(environment, run, options),
@@ -83,6 +95,24 @@ size_t FirstOf(const std::vector<Source>& sources) {
     }
   }
   return first;
+}
+
+// A table that is purged up to a number holds nothing that range tombstones up to it hide: they may leave the
+// Version.
+void CheckPurged(const Source& source, const Version& version, std::string_view internal_key,
+                 const std::function<void(std::string)>& report) {
+  const RangeTombstones* const tombstones = version.range_tombstones();
+  const std::string_view user_key = UserKeyOf(internal_key);
+  const LiveTable* const table = tombstones == nullptr ? nullptr : TableAt(source, user_key);
+  if (table == nullptr) {
+    return;
+  }
+  const SequenceNumber newest = tombstones->NewestAt(user_key, table->view().purged_up_to);
+  if (newest > SequenceOf(internal_key)) {
+    report(
+        fmt::format("key {}: table {} holds version {}, though it is purged of what range tombstone {} hides",
+                    PrintableKey(user_key), table->id().value, SequenceOf(internal_key).value, newest.value));
+  }
 }
 
 }  // namespace
@@ -112,6 +142,7 @@ Task<void> CheckReadOrder(const TableEnvironment& environment, const Version& ve
                          NameOf(sources[at], key), NameOf(sources[before], key)));
     }
     before = at;
+    CheckPurged(sources[at], version, iterator.key(), report);
     const Step step = iterator.Next();
     if (step == Step::kNeedsIo) {
       co_await iterator.Load();

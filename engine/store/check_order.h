@@ -12,7 +12,8 @@
 namespace varve {
 
 // Walks every record of every table in order, and reports each key of which an earlier place holds a version
-// that is older than one in a later place: a read would stop at the wrong one. Damage on the way is reported
+// that is older than one in a later place: a read would stop at the wrong one; and each that a table holds
+// though it is said to be purged of it (TableView::purged_up_to). Damage on the way is reported
 // once for its table. Memory: one read-ahead for each table of level 0, each Tree, and each run of a Log
 // (log_index.h). All must outlive the Task.
 Task<void> CheckReadOrder(const TableEnvironment& environment, const Version& version,

@@ -56,6 +56,13 @@ void PrintEdit(const ManifestAssembler::Record& record, const VersionEdit& edit,
                      added.view.id.value, added.view.generation.value, added.place.level, added.stamp.value,
                      added.view.entries(), added.view.used_bytes));
   }
+  for (const RangeTombstone& tombstone : edit.added_range_tombstones) {
+    line(fmt::format("  + range tombstone {}: {} .. {}", tombstone.sequence.value,
+                     PrintableKey(tombstone.begin), PrintableKey(tombstone.end)));
+  }
+  for (const SequenceNumber number : edit.removed_range_tombstones) {
+    line(fmt::format("  - range tombstone {}", number.value));
+  }
   for (const auto& [name, value] : edit.parameters) {
     line(fmt::format("  {} = {}", name, PrintableKey(value)));
   }
@@ -67,6 +74,9 @@ void PrintView(const TableView& view, const DumpLine& line) {
   line(fmt::format("  entries   {}, of which {} tombstones", view.entries(), view.tombstones()));
   line(fmt::format("  bytes     {} used: {} data, {} meta, {} dead; {} allocated", view.used_bytes,
                    view.data_bytes(), view.meta_bytes(), view.dead_bytes(), view.allocated_bytes()));
+  if (view.purged_up_to > SequenceNumber(0)) {
+    line(fmt::format("  purged    of what range tombstones up to {} hide", view.purged_up_to.value));
+  }
   for (const TableExtent& part : view.extents) {
     line(fmt::format("  extent    byte {} at units {}+{}", part.table_offset, part.extent.first_unit,
                      part.extent.units));
@@ -142,6 +152,11 @@ Task<Status> DumpWal(BlockDevice& device, DumpLine line) {
     BatchRecordReader records(found.records);
     while (records.Next()) {
       const BatchRecord& record = records.record();
+      if (record.kind == RecordKind::kRangeTombstone) {
+        line(fmt::format("  {} {} .. {}", KindName(record.kind), PrintableKey(record.key),
+                         PrintableKey(record.value)));
+        continue;
+      }
       line(fmt::format("  {} {} ({} bytes)", KindName(record.kind), PrintableKey(record.key),
                        record.value.size()));
     }

@@ -174,6 +174,7 @@ Memtables::Fill Memtables::fill() const {
       static_cast<double>(active.memtable.memory_bytes()) / static_cast<double>(shape_.memtable_bytes);
   fill.any_deletes = active.has_deletes;
   fill.active_deletes = active.deletes;
+  fill.active_ranges = active.memtable.ranges().any();
   fill.memory_bytes = active.memtable.memory_bytes();
   for (const std::shared_ptr<HeldMemtable>& held : state_->immutables) {
     fill.any_deletes = fill.any_deletes || held->has_deletes;

@@ -70,6 +70,7 @@ class Memtables {
     bool active_empty = true;
     bool any_deletes = false;  // in any memtable
     uint64_t active_deletes = 0;
+    bool active_ranges = false;  // it holds range tombstones
     size_t memory_bytes = 0;
   };
   Fill fill() const;

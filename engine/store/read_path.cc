@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "engine/base/check.h"
+#include "engine/store/covered_run_skipper.h"
 #include "engine/store/memtable_iterator.h"
 #include "engine/table/merging_iterator.h"
 #include "engine/table/table_reader.h"
@@ -45,7 +46,10 @@ std::optional<MemtableEntry> FindInMemory(const ReadState& state, const PointQue
   return found;
 }
 
-Store::Lookup AnswerOf(const MemtableEntry& entry, ReadStates::Pin& state) {
+Store::Lookup AnswerOf(const MemtableEntry& entry, SequenceNumber hidden_below, ReadStates::Pin& state) {
+  if (entry.sequence < hidden_below) {
+    return std::optional<PinnedValue>();
+  }
   switch (entry.kind) {
     case RecordKind::kValue:
       return std::optional<PinnedValue>(std::move(state).PinBytes(entry.value));
@@ -59,8 +63,8 @@ Store::Lookup AnswerOf(const MemtableEntry& entry, ReadStates::Pin& state) {
 }
 
 // nullopt: the table does not hold the key, go on.
-std::optional<Store::Lookup> AnswerOf(Result<TableLookup>& found, uint32_t level, ReadSource source,
-                                      FilterTally& tally) {
+std::optional<Store::Lookup> AnswerOf(Result<TableLookup>& found, SequenceNumber hidden_below, uint32_t level,
+                                      ReadSource source, FilterTally& tally) {
   if (!found.ok()) {
     return Store::Lookup(found.error());
   }
@@ -71,7 +75,7 @@ std::optional<Store::Lookup> AnswerOf(Result<TableLookup>& found, uint32_t level
     return std::nullopt;
   }
   tally.AnsweredBy(level, source);
-  if (found->kind == TableLookup::Kind::kTombstone) {
+  if (found->kind == TableLookup::Kind::kTombstone || found->sequence < hidden_below) {
     return Store::Lookup(std::optional<PinnedValue>());
   }
   return Store::Lookup(std::optional<PinnedValue>(std::move(found->value)));
@@ -85,7 +89,7 @@ bool MayHoldAny(const LiveTable& table, std::string_view lower, std::string_view
 
 std::optional<Store::Lookup> PointRead::TryMemory() {
   if (const std::optional<MemtableEntry> entry = FindInMemory(*state_, query_)) {
-    return AnswerOf(*entry, state_);
+    return AnswerOf(*entry, hidden_below_, state_);
   }
   return SearchTables();
 }
@@ -103,7 +107,11 @@ bool PointRead::NextWalk() {
     }
     return true;
   }
-  const LiveTable* const table = order_.Next(query_.user_key);
+  const LiveTable* table = order_.Next(query_.user_key);
+  while (table != nullptr && hidden_below_ > SequenceNumber(0) &&
+         table->view().largest_sequence() < hidden_below_) {
+    table = order_.Next(query_.user_key);
+  }
   if (table == nullptr) {
     return false;
   }
@@ -141,12 +149,13 @@ std::optional<Store::Lookup> PointRead::SearchTables() {
       if (!found.ok()) {
         LeaveBuffer();
       } else {
-        answer = AnswerOf(found, order_.level(), ReadSource::kBuffer, tally_);
+        answer = AnswerOf(found, hidden_below_, order_.level(), ReadSource::kBuffer, tally_);
       }
       continue;
     }
     const bool of_log = order_.level() != 0 && order_.beside_tree();
-    answer = AnswerOf(found, order_.level(), of_log ? ReadSource::kLog : ReadSource::kTree, tally_);
+    answer =
+        AnswerOf(found, hidden_below_, order_.level(), of_log ? ReadSource::kLog : ReadSource::kTree, tally_);
   }
   tally_.AddTo(*counters_);
   return answer;
@@ -173,8 +182,8 @@ Task<Store::Lookup> PointRead::Read(bool fill_cache, LookupReadahead& readahead)
 
 std::unique_ptr<InternalIterator> NewStateIterator(const TableEnvironment& tables,
                                                    BackgroundReads& background, const ReadState& state,
-                                                   std::string_view lower, std::string_view upper,
-                                                   const ReadOptions& read) {
+                                                   SequenceNumber at, std::string_view lower,
+                                                   std::string_view upper, const ReadOptions& read) {
   TableIteratorOptions options;
   options.last_key = upper;
   options.background = &background;
@@ -196,11 +205,19 @@ std::unique_ptr<InternalIterator> NewStateIterator(const TableEnvironment& table
                                    : FirstReadBytes(run_bytes, store_bytes);
   };
   std::vector<std::unique_ptr<InternalIterator>> sources;
+  const bool skips = HasRangeTombstones(state);
+  const auto add_source = [&](std::unique_ptr<InternalIterator> source, const auto& tables_of_it) {
+    if (skips) {
+      source = std::make_unique<CoveredRunSkipper>(std::move(source), CoveredRun(tables_of_it),
+                                                   WalkCovers(state, at));
+    }
+    sources.push_back(std::move(source));
+  };
   const auto add_run = [&](const SortedTables& run, bool beside_tree) {
     const SortedTables::Cursor first = run.Seek(lower);
     if (first.Valid() && MayHoldAny(*first, lower, upper)) {
       set_first_read(run.totals().total_bytes);
-      sources.push_back(NewTreeIterator(tables, run, options, beside_tree));
+      add_source(NewTreeIterator(tables, run, options, beside_tree), run);
     }
   };
   sources.push_back(std::make_unique<MemtableSource>(state.active->memtable));
@@ -211,7 +228,7 @@ std::unique_ptr<InternalIterator> NewStateIterator(const TableEnvironment& table
     if (MayHoldAny(*placed.table, lower, upper)) {
       placed->CountSeek(true);
       set_first_read(placed->total_bytes());
-      sources.push_back(NewTableIterator(tables, placed->view(), options));
+      add_source(NewTableIterator(tables, placed->view(), options), *placed.table);
     }
   }
   for (uint32_t i = 1; i < kLevels; i++) {

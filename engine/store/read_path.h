@@ -14,6 +14,7 @@
 #include "engine/base/pinned_value.h"
 #include "engine/base/units.h"
 #include "engine/ring/task.h"
+#include "engine/store/range_covers.h"
 #include "engine/store/read_order.h"
 #include "engine/store/read_state.h"
 #include "engine/store/statistics.h"
@@ -77,6 +78,7 @@ class PointRead {
         counters_(&counters),
         state_(std::move(state)),
         query_(key, at),
+        hidden_below_(HasRangeTombstones(*state_) ? HiddenBelow(*state_, key, at) : SequenceNumber(0)),
         order_(*state_->version) {}
   PointRead(PointRead&&) = default;
   // `key` has the same bytes as the other's.
@@ -101,6 +103,8 @@ class PointRead {
   HotCounters::Line* counters_;
   ReadStates::Pin state_;
   PointQuery query_;
+  // Range tombstones hide versions with smaller numbers.
+  SequenceNumber hidden_below_;
   TableReadOrder order_;
   FilterTally tally_;
   // In the table that the order gave last, or in one of its level's buffer; engaged between two calls: where
@@ -115,11 +119,11 @@ class PointRead {
 };
 
 // Over every record of `state` that may lie in [lower, upper) (empty upper: no bound), hidden versions and
-// tombstones included; beyond some or none. `state` must outlive it. Long walks leave reads under way in
-// `background`.
+// tombstones included, though not all that range tombstones hide at `at`; beyond some or none. `state` must
+// outlive it. Long walks leave reads under way in `background`.
 std::unique_ptr<InternalIterator> NewStateIterator(const TableEnvironment& tables,
                                                    BackgroundReads& background, const ReadState& state,
-                                                   std::string_view lower, std::string_view upper,
-                                                   const ReadOptions& read);
+                                                   SequenceNumber at, std::string_view lower,
+                                                   std::string_view upper, const ReadOptions& read);
 
 }  // namespace varve

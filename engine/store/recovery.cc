@@ -159,7 +159,8 @@ Status StoreImpl::ReplayGroup(const WalGroup& group, SequenceNumber tables_seque
     if (sequence > tables_sequence) {
       into.memtable.Add(sequence, record.kind, record.key, record.value);
     }
-    into.has_deletes = into.has_deletes || record.kind == RecordKind::kTombstone;
+    into.has_deletes = into.has_deletes || record.kind == RecordKind::kTombstone ||
+                       record.kind == RecordKind::kRangeTombstone;
     into.deletes += record.kind == RecordKind::kTombstone ? 1 : 0;
   }
   if (!reader.status().ok()) {

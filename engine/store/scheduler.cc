@@ -23,6 +23,7 @@ void Scheduler::Start() {
   SpawnOn(home_, Loop());
   SpawnOn(home_, CommitLoop());
   SpawnOn(home_, TrimLoop());
+  SpawnOn(home_, RangeLoop());
   Wake();
 }
 
@@ -37,6 +38,7 @@ Task<void> Scheduler::Stop() {
   co_await loop_ended_.Wait();
   co_await commit_ended_.Wait();
   co_await trim_ended_.Wait();
+  co_await range_ended_.Wait();
   // The loops may have ended by themselves before its interruption had its turn.
   co_await interruption_ended_.Wait();
   progress_.WakeAll();
@@ -102,6 +104,8 @@ Task<void> Scheduler::InterruptLoops() {
   unsynced_.Set();
   trim_sleep_.Interrupt();
   buffered_.Set();
+  range_sleep_.Interrupt();
+  range_deleted_.Set();
   interruption_ended_.Set();
   co_return;
 }
@@ -118,6 +122,8 @@ void Scheduler::StartDueLocked() {
   StartCompactionsLocked();
   StartForReadersLocked();
   StartPurgesLocked();
+  StartRangeJobLocked();
+  StartHiddenPurgesLocked();
   const SpaceNumbers space = environment_.allocator.numbers();
   if (space.released_bytes != 0 &&
       (IsShort(space) || space_wanted_ || space.released_bytes >= environment_.shape.reclaim_batch_bytes)) {
@@ -132,7 +138,7 @@ bool Scheduler::IdleLocked() const {
   const bool flush_due =
       environment_.memtables.OldestImmutable() != nullptr && !stopping_ && !environment_.health.read_only();
   return !flushing_ && compactions_ == 0 && !reclaiming_ && !waiting_for_readers_ && !dropping_buffers_ &&
-         (!flush_due || flush_lacks_space_);
+         !range_job_ && (!flush_due || flush_lacks_space_);
 }
 
 size_t Scheduler::LogSegmentsInUse() const {
@@ -221,7 +227,8 @@ uint64_t Scheduler::SpaceForPlans() const {
 // One step at a time, and only when nothing runs that may give space back by itself: whoever still lacks
 // space after it asks again.
 void Scheduler::WorkForSpaceLocked() {
-  if (flushing_ || compactions_ != 0 || reclaiming_ || waiting_for_readers_ || dropping_buffers_) {
+  if (flushing_ || compactions_ != 0 || reclaiming_ || waiting_for_readers_ || dropping_buffers_ ||
+      range_job_) {
     return;
   }
   space_wanted_ = false;
@@ -301,7 +308,7 @@ Executor& Scheduler::NextExecutor() {
 
 size_t Scheduler::running_jobs() const {
   const std::lock_guard lock(mutex_);
-  return compactions_ + (flushing_ ? 1 : 0) + (reclaiming_ ? 1 : 0);
+  return compactions_ + (flushing_ ? 1 : 0) + (reclaiming_ ? 1 : 0) + (range_job_ ? 1 : 0);
 }
 
 void Scheduler::UpdatePressure() {

@@ -1,6 +1,6 @@
 // Scheduler: what runs in the background, and when: flushes, compactions by the pickers' plans, trims of
-// compaction buffers, reclaim of space, and the commit interval. It decides; the jobs of engine/compaction do
-// the work.
+// compaction buffers, the end of range tombstones, reclaim of space, and the commit interval. It decides; the
+// jobs of engine/compaction do the work.
 //
 // Threads: one loop on the first background executor makes all decisions; jobs run on the background
 // executors in turn. Any thread may call what is public. mutex_ guards the bookkeeping, is held for a
@@ -9,8 +9,10 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "engine/base/clock.h"
@@ -33,6 +35,7 @@
 #include "engine/store/statistics.h"
 #include "engine/store/store_shape.h"
 #include "engine/store/wait_list.h"
+#include "engine/tree/hidden_purge.h"
 #include "engine/tree/tree_picker.h"
 #include "engine/version/version_set.h"
 #include "engine/wal/wal_writer.h"
@@ -81,6 +84,12 @@ class Scheduler {
       unsynced_.Set();
     }
   }
+  // A range was deleted: the memtable that says so is not to wait until it is full.
+  void MarkRangeDeleted() {
+    if (!range_deleted_.IsSet()) {
+      range_deleted_.Set();
+    }
+  }
   // A batch did not fit. True: work that may make room is under way or due, wait for progress(); false: there
   // is none.
   bool AskForSpace();
@@ -124,6 +133,7 @@ class Scheduler {
   Task<void> Loop();
   Task<void> CommitLoop();
   Task<void> TrimLoop();
+  Task<void> RangeLoop();
   Task<void> InterruptLoops();
 
   // Decisions; on the loop's executor, with mutex_ held.
@@ -137,6 +147,9 @@ class Scheduler {
   DeleteLimits LimitsOfDeletesLocked() const;
   void SwitchForDeletesLocked();
   void StartPurgesLocked();
+  // scheduler_ranges.cc
+  void StartRangeJobLocked();
+  void StartHiddenPurgesLocked();
   void WorkForSpaceLocked();
   void StartReclaimLocked();
   // Gives up all buffers; false: there is nothing in them.
@@ -162,6 +175,11 @@ class Scheduler {
   Task<void> Trim();
   Task<void> RunDropOfBuffers();
   Task<Status> InstallTrims(std::vector<VersionEdit::TrimmedView> trims);
+  // scheduler_ranges.cc
+  Task<void> RunRangeJob();
+  Task<Status> RetireRangeTombstones(const Version& version, const std::vector<SequenceNumber>& snapshots);
+  // How much of each table is hidden from everybody, where that has changed; false: some are left.
+  Task<bool> EstimateAllHidden(const Version& version, SequenceNumber oldest_snapshot);
   Task<void> RunReclaimJob();
   // Ends when readers have let go of a replaced table, or have not for long.
   Task<void> WaitForReaders();
@@ -182,6 +200,7 @@ class Scheduler {
   AsyncEvent unsynced_;
   // Something came into a buffer: the trim interval begins.
   AsyncEvent buffered_;
+  AsyncEvent range_deleted_;
   // What may come into buffers goes by what is in them: held from that look to the install.
   AsyncMutex buffering_;
   WaitList progress_;
@@ -194,9 +213,11 @@ class Scheduler {
   // On home_ only.
   InterruptibleSleep commit_sleep_;
   InterruptibleSleep trim_sleep_;
+  InterruptibleSleep range_sleep_;
   AsyncEvent loop_ended_;
   AsyncEvent commit_ended_;
   AsyncEvent trim_ended_;
+  AsyncEvent range_ended_;
   AsyncEvent interruption_ended_;
   bool started_ = false;
 
@@ -226,12 +247,26 @@ class Scheduler {
     bool flushed = false;
   };
   std::vector<PaidRange> purges_;
+  bool range_job_ = false;
+  // The last range job has not looked at all tables.
+  bool range_work_left_ = false;
+  // The Version that it looked at, and what it found there.
+  std::weak_ptr<const Version> looked_for_ranges_;
+  std::vector<HiddenInTable> hidden_;
   std::vector<AsyncEvent*> settling_;
 
   // What the log has let go of and the manifest still names. The flush job's own: there is one at a time.
   std::vector<WalSegment> log_released_;
   // Where the log starts without them.
   std::optional<Lsn> log_released_start_;
+  // The range job's own: what it knows of tables.
+  struct HiddenEstimate {
+    uint64_t bytes = 0;
+    // With the range tombstones up to this one.
+    SequenceNumber as_of;
+    bool is_hidden = false;
+  };
+  std::map<std::pair<TableId, Generation>, HiddenEstimate> estimates_;
   // The trim loop's: views from this stamp on came since the last trim.
   InstallStamp young_from_;
   // The flush job's too: how many gets there had been when the last flush began.

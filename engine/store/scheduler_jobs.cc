@@ -103,6 +103,7 @@ Task<Status> Scheduler::Flush(HeldMemtable& held) {
   input.records = std::make_unique<MemtableSource>(held.memtable);
   input.bytes_max = totals.user_bytes;
   input.entries_max = totals.entries;
+  input.ranges = held.memtable.ranges().any() ? &held.memtable.ranges().Complete() : nullptr;
   input.snapshots = environment_.snapshots.SequencesToKeep(environment_.memtables.visible_number());
   input.base = environment_.versions.current();
   input.is_read = AreRead(totals.entries) && environment_.jobs.carries_cached;
@@ -116,6 +117,7 @@ Task<Status> Scheduler::Flush(HeldMemtable& held) {
   environment_.statistics.of(CompactionKind::kFlush).written_bytes += output->statistics.written_bytes;
   environment_.statistics.by_level[0].written_bytes += output->statistics.written_bytes;
   environment_.statistics.tombstones_removed_early += output->statistics.tombstones_removed_early;
+  environment_.statistics.hidden_by_ranges += output->statistics.hidden_by_ranges;
 
   VersionEdit& edit = output->edit;
   edit.last_sequence = held.last_sequence;
@@ -231,6 +233,7 @@ Task<Status> Scheduler::Compact(const CompactionPlan& plan, uint64_t& dropped) {
     environment_.statistics.for_deletes.written_bytes += output->statistics.written_bytes;
   }
   environment_.statistics.tombstones_removed_early += output->statistics.tombstones_removed_early;
+  environment_.statistics.hidden_by_ranges += output->statistics.hidden_by_ranges;
   for (size_t i = 0; i < kChildMerges; i++) {
     environment_.statistics.children_by[i] += output->statistics.children_by[i];
   }

@@ -231,7 +231,7 @@ void WriteLog(JsonWriter& json, const WalWriter::Statistics& log) {
   json.End();
 }
 
-void WriteCompactions(JsonWriter& json, const StoreStatistics& statistics) {
+void WriteCompactions(JsonWriter& json, const Version& version, const StoreStatistics& statistics) {
   json.Begin("compactions");
   for (size_t i = 0; i < kCompactionKinds; i++) {
     const StoreStatistics::OfKind& of = statistics.by_kind[i];
@@ -252,6 +252,12 @@ void WriteCompactions(JsonWriter& json, const StoreStatistics& statistics) {
   json.Number("written_bytes", statistics.for_deletes.written_bytes);
   json.Number("purged_records", statistics.purged_records);
   json.Number("tombstones_removed_early", statistics.tombstones_removed_early);
+  json.End();
+  json.Begin("range_deletes");
+  json.Number("written", statistics.hot.Sum(&HotCounters::Line::range_deletes));
+  json.Number("in_force", version.range_tombstones() == nullptr ? 0 : version.range_tombstones()->size());
+  json.Number("retired", statistics.range_tombstones_retired);
+  json.Number("hidden_records_dropped", statistics.hidden_by_ranges);
   json.End();
   json.Begin("merged_children");
   for (size_t i = 0; i < kChildMerges; i++) {
@@ -339,7 +345,7 @@ std::string StoreImpl::StatisticsJson() const {
   json.Text("read_only_reason", health_.reason());
   WriteOperations(json, statistics_);
   WriteDevice(json, environment_.device.counters(), user_bytes);
-  WriteCompactions(json, statistics_);
+  WriteCompactions(json, *version, statistics_);
   WriteLevels(json, *version, shape_.tree, statistics_);
   json.Begin("compaction_buffer");
   json.Number("bytes", version->buffer_bytes());

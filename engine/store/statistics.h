@@ -21,7 +21,7 @@ class HotCounters {
  public:
   struct alignas(64) Line {
     std::atomic<uint64_t> gets{0}, gets_found{0}, gets_from_device{0};
-    std::atomic<uint64_t> batches{0}, records{0}, user_bytes{0};
+    std::atomic<uint64_t> batches{0}, records{0}, range_deletes{0}, user_bytes{0};
     // Filters that gets asked, and those that said "maybe" of a key that was not there, by level.
     std::array<std::atomic<uint64_t>, kLevels> filters_asked{}, filters_misled{};
     // Gets by where their version was found, tombstones included: in level 0 or a Tree, a Log, a buffer; and
@@ -90,6 +90,9 @@ struct StoreStatistics {
   std::atomic<uint64_t> purged_records{0};
   // By flushes and merges, though the ranges of tables below covered their keys.
   std::atomic<uint64_t> tombstones_removed_early{0};
+
+  // Records that flushes and merges left out for them; and how many have left the Version.
+  std::atomic<uint64_t> hidden_by_ranges{0}, range_tombstones_retired{0};
 
   // Child tables of merges by what was made of them (ChildMerge).
   std::array<std::atomic<uint64_t>, kChildMerges> children_by{};

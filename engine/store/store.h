@@ -38,19 +38,25 @@ class InstallObserver;  // engine/version/version_set.h
 class ScrubObserver;    // engine/store/scrub.h
 struct ScrubSummary;
 
-// An ordered list of puts and deletes that take effect together or not at all. Not thread-safe.
+// An ordered list of puts and deletes, of keys and of ranges of keys, that take effect together or not at
+// all. Not thread-safe.
 class WriteBatch {
  public:
   void Put(std::string_view key, std::string_view value);
   void Delete(std::string_view key);
+  // Deletes every key in [begin, end), at the cost of one record however many there are. Worth it from some
+  // dozens on: what hides a range is looked at by every read until the keys are gone from the device. An
+  // empty range is none.
+  void DeleteRange(std::string_view begin, std::string_view end);
   void Clear();
 
   uint32_t count() const { return count_; }
   // The size of all keys and values as encoded: what it costs in the log. Limited by kBatchBytesMax.
   size_t bytes() const { return records_.size(); }
   bool empty() const { return count_ == 0; }
-  // Of the records.
+  // Of the records, those that delete one key.
   uint32_t deletes() const { return deletes_; }
+  uint32_t range_deletes() const { return range_deletes_; }
   // True when every record is a delete, or the caller says that the batch frees more than it writes: such
   // batches are taken while the users' share of the device is full.
   void MarkFreesSpace() { marked_frees_space_ = true; }
@@ -59,13 +65,14 @@ class WriteBatch {
   bool within_limits() const { return within_limits_ && records_.size() <= kBatchBytesMax; }
 
   // The encoded records: for each, a kind byte, the length-prefixed key and, for a put, the length-prefixed
-  // value (engine/base/batch_records.h).
+  // value, for a range its end (engine/base/batch_records.h).
   std::string_view records() const { return records_; }
 
  private:
   std::string records_;
   uint32_t count_ = 0;
   uint32_t deletes_ = 0;
+  uint32_t range_deletes_ = 0;
   bool only_deletes_ = true;
   bool marked_frees_space_ = false;
   bool within_limits_ = true;

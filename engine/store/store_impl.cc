@@ -128,10 +128,13 @@ std::unique_ptr<StoreIterator> StoreImpl::NewIterator(std::string_view lower, st
   const SequenceNumber at =
       options.snapshot != nullptr ? options.snapshot->sequence() : memtables_->visible();
   std::unique_ptr<InternalIterator> inner =
-      NewStateIterator(*tables_, background_reads_, *state, lower, upper, options);
+      NewStateIterator(*tables_, background_reads_, *state, at, lower, upper, options);
   TombstoneObserver* const observer =
       scheduler_ != nullptr && shape_.tree.deletes.enabled() && options.fill_cache ? this : nullptr;
-  return std::make_unique<UserIterator>(std::move(state), std::move(inner), at, lower, upper, observer);
+  std::unique_ptr<WalkCovers> covers =
+      HasRangeTombstones(*state) ? std::make_unique<WalkCovers>(*state, at) : nullptr;
+  return std::make_unique<UserIterator>(std::move(state), std::move(inner), std::move(covers), at, lower,
+                                        upper, observer);
 }
 
 std::shared_ptr<const Snapshot> StoreImpl::GetSnapshot() {

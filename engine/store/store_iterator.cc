@@ -123,7 +123,7 @@ Step UserIterator::FindForward() {
       pass = true;
       skipped_++;
     }
-    if (!pass && KindOf(inner_->key()) == RecordKind::kTombstone) {
+    if (!pass && IsDeletion()) {
       pass = true;
       skip_ = true;
       skipped_ = 0;
@@ -187,7 +187,7 @@ Step UserIterator::FindBackward() {
       }
       // Versions come oldest first: each visible one replaces what was known.
       if (SequenceOf(inner_->key()) <= snapshot_) {
-        candidate_lives_ = KindOf(inner_->key()) == RecordKind::kValue;
+        candidate_lives_ = !IsDeletion();
         if (candidate_lives_) {
           value_.assign(inner_->value());
         }

@@ -1,5 +1,5 @@
 // UserIterator: what a user sees of a walk over internal keys: of each key the newest version that the
-// snapshot sees, and nothing where that version is a tombstone.
+// snapshot sees, and nothing where that version is a tombstone, or range tombstones hide it.
 #pragma once
 
 #include <memory>
@@ -8,6 +8,7 @@
 
 #include "engine/base/internal_key.h"
 #include "engine/base/key_range.h"
+#include "engine/store/range_covers.h"
 #include "engine/store/store.h"
 #include "engine/table/internal_iterator.h"
 
@@ -27,13 +28,14 @@ class TombstoneObserver {
 // version is known only after all older ones have been passed.
 class UserIterator final : public StoreIterator {
  public:
-  // `pinned` is whatever keeps what `inner` walks over in place; it is let go last. `observer` may be
-  // nullptr.
+  // `pinned` is whatever keeps what `inner` walks over in place; it is let go last. `covers`: what range
+  // tombstones hide at the snapshot; nullptr: there are none. `observer` may be nullptr.
   UserIterator(std::shared_ptr<const void> pinned, std::unique_ptr<InternalIterator> inner,
-               SequenceNumber snapshot, std::string_view lower, std::string_view upper,
-               TombstoneObserver* observer = nullptr)
+               std::unique_ptr<WalkCovers> covers, SequenceNumber snapshot, std::string_view lower,
+               std::string_view upper, TombstoneObserver* observer = nullptr)
       : pinned_(std::move(pinned)),
         inner_(std::move(inner)),
+        covers_(std::move(covers)),
         snapshot_(snapshot),
         lower_(lower),
         upper_(upper),
@@ -64,11 +66,17 @@ class UserIterator final : public StoreIterator {
   Step FailOutOfOrder();
   // False, and the walk is over, when inner_ failed or met bytes that are no internal key.
   bool InnerIsSound();
+  // Whether the record that inner_ stands on, which the snapshot sees, says that its key is not there.
+  bool IsDeletion() const {
+    return KindOf(inner_->key()) == RecordKind::kTombstone ||
+           (covers_ != nullptr && SequenceOf(inner_->key()) < covers_->Over(UserKeyOf(inner_->key())).newest);
+  }
   // At the end of a move forward.
   Step EndForward();
 
   std::shared_ptr<const void> pinned_;
   std::unique_ptr<InternalIterator> inner_;
+  const std::unique_ptr<WalkCovers> covers_;
   const SequenceNumber snapshot_;
   const std::string lower_;
   const std::string upper_;

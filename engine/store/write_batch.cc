@@ -19,10 +19,21 @@ void WriteBatch::Delete(std::string_view key) {
   deletes_++;
 }
 
+void WriteBatch::DeleteRange(std::string_view begin, std::string_view end) {
+  if (begin >= end) {
+    return;
+  }
+  AppendDeleteRangeRecord(records_, begin, end);
+  within_limits_ = within_limits_ && begin.size() <= kKeyBytesMax && end.size() <= kKeyBytesMax;
+  count_++;
+  range_deletes_++;
+}
+
 void WriteBatch::Clear() {
   records_.clear();
   count_ = 0;
   deletes_ = 0;
+  range_deletes_ = 0;
   only_deletes_ = true;
   marked_frees_space_ = false;
   within_limits_ = true;

@@ -38,6 +38,10 @@ Memtables::Appended StoreImpl::Append(const WriteBatch& batch) {
     counters.records.fetch_add(batch.count(), std::memory_order_relaxed);
     counters.user_bytes.fetch_add(batch.bytes(), std::memory_order_relaxed);
     scheduler_->MarkUnsynced();
+    if (batch.range_deletes() != 0) {
+      counters.range_deletes.fetch_add(batch.range_deletes(), std::memory_order_relaxed);
+      scheduler_->MarkRangeDeleted();
+    }
     if (batch.frees_space()) {
       scheduler_->OnDeletesWritten();
     }

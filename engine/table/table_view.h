@@ -71,7 +71,8 @@ struct SegmentDescriptor {
   SequenceNumber smallest_sequence;
   SequenceNumber largest_sequence;
   FilterDescriptor filter;
-  // Reserved. A reader of this version answers kUnsupported where one is set.
+  // Reserved, and never written: range tombstones are the Version's (engine/version/version.h). A reader of
+  // this version answers kUnsupported where one is set.
   std::optional<BlockHandle> range_tombstones;
   // Of its keys, summed up when they were written (key_hotness.h). Not among the view's bytes: the manifest
   // has a field of its own for it.
@@ -96,6 +97,9 @@ struct TableView {
   // User keys.
   std::string smallest;
   std::string largest;
+  // The table holds no record that is older than a range tombstone over its key which has at most this number
+  // (docs/design/range-deletes.md). 0: nothing is known.
+  SequenceNumber purged_up_to;
 
   uint64_t entries() const;
   uint64_t tombstones() const;

@@ -21,7 +21,8 @@ enum class ViewField : uint64_t {
   kUsedBytes,
   kSegment,
   kSmallest,
-  kLargest
+  kLargest,
+  kPurgedUpTo
 };
 enum class SegmentField : uint64_t {
   kFooter = 1,
@@ -36,6 +37,13 @@ enum class SegmentField : uint64_t {
 template <typename Field>
 void AppendField(std::string& to, Field field, std::string_view payload) {
   AppendVarint(to, static_cast<uint64_t>(field) << 1 | 1);
+  AppendLengthPrefixed(to, payload);
+}
+
+// What a reader may pass over that does not know it.
+template <typename Field>
+void AppendSkippableField(std::string& to, Field field, std::string_view payload) {
+  AppendVarint(to, static_cast<uint64_t>(field) << 1);
   AppendLengthPrefixed(to, payload);
 }
 
@@ -222,7 +230,8 @@ std::string_view FaultOf(const TableView& view) {
   if (view.segments.empty() || view.segments.size() > kSegmentsMax) {
     return "the number of segments is out of range";
   }
-  if (view.id.value > kCounterMax || view.generation.value > kCounterMax || view.stamp.value > kCounterMax) {
+  if (view.id.value > kCounterMax || view.generation.value > kCounterMax || view.stamp.value > kCounterMax ||
+      view.purged_up_to > kSequenceNumberMax) {
     return "its numbers are out of range";
   }
   if (view.extents.empty() || view.smallest > view.largest) {
@@ -276,6 +285,11 @@ void AppendTableView(std::string& to, const TableView& view) {
   }
   AppendField(to, ViewField::kSmallest, view.smallest);
   AppendField(to, ViewField::kLargest, view.largest);
+  if (view.purged_up_to > SequenceNumber(0)) {
+    std::string payload;
+    AppendVarint(payload, view.purged_up_to.value);
+    AppendSkippableField(to, ViewField::kPurgedUpTo, payload);
+  }
 }
 
 Result<TableView> DecodeTableView(std::string_view bytes) {
@@ -309,6 +323,9 @@ Result<TableView> DecodeTableView(std::string_view bytes) {
                                           case ViewField::kLargest:
                                             view.largest = payload;
                                             return true;
+                                          case ViewField::kPurgedUpTo:
+                                            view.purged_up_to = SequenceNumber(numbers.Next());
+                                            return numbers.complete();
                                         }
                                         return std::nullopt;
                                       });

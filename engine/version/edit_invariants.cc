@@ -8,6 +8,8 @@
 #include <set>
 #include <utility>
 
+#include "engine/version/range_deletes.h"
+
 namespace varve {
 
 namespace {
@@ -40,6 +42,7 @@ class EditChecker {
 
   std::vector<std::string> Run() {
     CheckTrims();
+    CheckRetired();
     if (edit_.added_tables.empty() && edit_.removed_tables.empty()) {
       return std::move(violations_);
     }
@@ -97,6 +100,26 @@ class EditChecker {
                     (trim.view->id == view.table->id() && KeptBlocksLieIn(*trim.view, view.table->view())),
                 fmt::format("table {} of the buffer of level {} is trimmed to something else",
                             view.table->id().value, trim.level));
+      }
+    }
+  }
+
+  // A range tombstone goes once nothing is left that it hides: of tables, by what they say of themselves; of
+  // buffers, nothing of its range is believed any more. Or a newer one hides at least as much.
+  void CheckRetired() {
+    for (const SequenceNumber number : edit_.removed_range_tombstones) {
+      const std::optional<RangeTombstone> tombstone = before_.FindRangeTombstone(number);
+      if (!tombstone.has_value()) {
+        continue;
+      }
+      const bool is_shadowed = before_.range_tombstones()->OldestOverAll(*tombstone) > SequenceNumber(0);
+      Require(is_shadowed || !MayHideAny(before_, *tombstone),
+              fmt::format("range tombstone {} goes, and may hide something", number.value));
+      for (uint32_t level = 1; level < kLevels; ++level) {
+        const KeyRange range{tombstone->begin, tombstone->end};
+        Require(!before_.level(level).buffer.Overlaps(range) || HasElement(level, range),
+                fmt::format("range tombstone {} goes, and the buffer of level {} may hold what it hides",
+                            number.value, level));
       }
     }
   }

@@ -104,6 +104,8 @@ class VersionChecker {
     }
     Require(view.largest_sequence() <= version_.counters().last_sequence,
             name + " holds records above the last sequence number");
+    Require(view.purged_up_to <= version_.counters().last_sequence,
+            name + " was purged of what range tombstones hide that there are not");
     std::string_view smallest = view.segments.front().smallest_user_key();
     std::string_view largest = view.segments.front().largest_user_key();
     for (const SegmentDescriptor& segment : view.segments) {

@@ -51,10 +51,12 @@ std::string Version::ToString() const {
                   counters_.epoch.value, counters_.last_sequence.value, counters_.log_start.value,
                   counters_.next_table_id.value, counters_.next_stamp.value, counters_.clean ? " clean" : "");
   const auto table_line = [&](std::string_view part, const LiveTable& table, InstallStamp stamp) {
-    text += fmt::format("  {} {}.{} stamp {} [{:?}..{:?}] {} entries, {} tombstones, {} valid of {} bytes\n",
-                        part, table.id().value, table.generation().value, stamp.value, table.smallest_key(),
-                        table.largest_key(), table.entries(), table.tombstones(), table.valid_bytes(),
-                        table.total_bytes());
+    const SequenceNumber purged = table.view().purged_up_to;
+    text += fmt::format(
+        "  {} {}.{} stamp {} [{:?}..{:?}] {} entries, {} tombstones, {} valid of {} bytes{}\n", part,
+        table.id().value, table.generation().value, stamp.value, table.smallest_key(), table.largest_key(),
+        table.entries(), table.tombstones(), table.valid_bytes(), table.total_bytes(),
+        purged > SequenceNumber(0) ? fmt::format(", purged up to {}", purged.value) : "");
   };
   text += "level 0\n";
   for (const StampedTable& placed : level0()) {
@@ -68,6 +70,12 @@ std::string Version::ToString() const {
     for (const StampedTable& placed : level(i).log) {
       table_line("log", *placed.table, placed.stamp);
     }
+  }
+  if (range_tombstones_ != nullptr) {
+    text += "range tombstones\n";
+    range_tombstones_->ForEach([&](const RangeTombstone& tombstone) {
+      text += fmt::format("  {} [{:?}..{:?})\n", tombstone.sequence.value, tombstone.begin, tombstone.end);
+    });
   }
   return text;
 }

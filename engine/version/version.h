@@ -21,6 +21,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/base/range_tombstones.h"
 #include "engine/base/result.h"
 #include "engine/base/units.h"
 #include "engine/version/buffer.h"
@@ -80,6 +81,13 @@ class Version {
   // What mkfs decided and later opens must honour, by name.
   const std::map<std::string, std::string, std::less<>>& parameters() const { return *parameters_; }
 
+  // Of all memtables that were flushed, those that may still hide something in a table or a buffer
+  // (range_deletes.h). nullptr: there are none.
+  const RangeTombstones* range_tombstones() const { return range_tombstones_.get(); }
+  std::optional<RangeTombstone> FindRangeTombstone(SequenceNumber sequence) const {
+    return range_tombstones_ == nullptr ? std::nullopt : range_tombstones_->Find(sequence);
+  }
+
   // Tree and Log of a level; for 0 the tables of level 0.
   TableTotals totals(uint32_t i) const;
   // Everything but buffers.
@@ -118,6 +126,7 @@ class Version {
   // [0] holds nothing.
   std::array<std::shared_ptr<const Level>, kLevels> levels_;
   VersionCounters counters_;
+  std::shared_ptr<const RangeTombstones> range_tombstones_;
   std::shared_ptr<const std::vector<WalSegment>> wal_segments_;
   std::shared_ptr<const std::map<std::string, std::string, std::less<>>> parameters_;
 };

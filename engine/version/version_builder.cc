@@ -67,6 +67,9 @@ Result<Version> VersionBuilder::Build() {
     status = BuildLevel(level);
   }
   if (status.ok()) {
+    status = BuildRangeTombstones();
+  }
+  if (status.ok()) {
     status = BuildWalSegments();
   }
   if (!status.ok()) {
@@ -356,6 +359,32 @@ Status VersionBuilder::BuildBuffer(uint32_t level, Level& into) {
   std::erase_if(views, [](const BufferedView& view) { return view.kept.empty(); });
   into.buffer = Buffer(std::move(views));
   return status;
+}
+
+Status VersionBuilder::BuildRangeTombstones() {
+  if (edit_.added_range_tombstones.empty() && edit_.removed_range_tombstones.empty()) {
+    return {};
+  }
+  RangeTombstones tombstones;
+  if (base_.range_tombstones() != nullptr) {
+    tombstones = *base_.range_tombstones();
+  }
+  for (const SequenceNumber removed : edit_.removed_range_tombstones) {
+    if (!tombstones.Remove(removed)) {
+      return Corruption(fmt::format("an edit removes range tombstone {}, which is not there", removed.value));
+    }
+  }
+  for (const RangeTombstone& added : edit_.added_range_tombstones) {
+    if (added.begin >= added.end || added.sequence == SequenceNumber(0) ||
+        added.sequence > built_.counters_.last_sequence || tombstones.Find(added.sequence).has_value()) {
+      return Corruption(
+          fmt::format("an edit adds range tombstone {}, which cannot be", added.sequence.value));
+    }
+    tombstones.Add(added);
+  }
+  built_.range_tombstones_ =
+      tombstones.empty() ? nullptr : std::make_shared<const RangeTombstones>(std::move(tombstones));
+  return {};
 }
 
 Status VersionBuilder::BuildWalSegments() {

@@ -28,6 +28,7 @@ class VersionBuilder {
   Status BuildLog(uint32_t level, Level& into);
   Status BuildBuffer(uint32_t level, Level& into);
   Status TrimViews(uint32_t level, std::vector<BufferedView>& views);
+  Status BuildRangeTombstones();
   Status BuildWalSegments();
   Status BuildCounters();
 

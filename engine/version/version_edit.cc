@@ -13,6 +13,9 @@ namespace varve {
 
 namespace {
 
+// Of a snapshot, in one record: with the longest keys they take a good part of what one may have.
+constexpr size_t kRangeTombstonesPerEdit = 4096;
+
 void AppendField(std::string& to, EditTag tag, std::string_view payload) {
   AppendVarint(to, static_cast<uint64_t>(tag));
   AppendLengthPrefixed(to, payload);
@@ -163,6 +166,17 @@ Status DecodeField(EditTag tag, std::string_view payload, VersionEdit& edit) {
       edit.added_tables.push_back({place, stamp, std::move(view).value()});
       break;
     }
+    case EditTag::kAddedRangeTombstone: {
+      RangeTombstone tombstone;
+      tombstone.sequence = reader.Strong<SequenceNumber>();
+      tombstone.begin = reader.Bytes();
+      tombstone.end = reader.Bytes();
+      edit.added_range_tombstones.push_back(std::move(tombstone));
+      break;
+    }
+    case EditTag::kRemovedRangeTombstone:
+      edit.removed_range_tombstones.push_back(reader.Strong<SequenceNumber>());
+      break;
     case EditTag::kAddedWalSegment:
       edit.added_wal_segments.push_back(reader.Segment());
       break;
@@ -266,6 +280,16 @@ std::string EncodeVersionEdit(const VersionEdit& edit) {
       AppendHotness(to, added.view);
     }
   }
+  for (const RangeTombstone& tombstone : edit.added_range_tombstones) {
+    std::string payload;
+    AppendVarint(payload, tombstone.sequence.value);
+    AppendLengthPrefixed(payload, tombstone.begin);
+    AppendLengthPrefixed(payload, tombstone.end);
+    AppendField(to, EditTag::kAddedRangeTombstone, payload);
+  }
+  for (const SequenceNumber number : edit.removed_range_tombstones) {
+    AppendNumber(to, EditTag::kRemovedRangeTombstone, number.value);
+  }
   for (const WalSegment& segment : edit.added_wal_segments) {
     AppendWalSegment(to, segment);
   }
@@ -349,6 +373,14 @@ std::vector<VersionEdit> SnapshotOf(const Version& version, size_t tables_max) {
       add({i, Part::kLog}, placed.stamp, *placed.table);
     }
   }
+  if (version.range_tombstones() != nullptr) {
+    version.range_tombstones()->ForEach([&](RangeTombstone tombstone) {
+      if (edits.back().added_range_tombstones.size() >= kRangeTombstonesPerEdit) {
+        edits.emplace_back();
+      }
+      edits.back().added_range_tombstones.push_back(std::move(tombstone));
+    });
+  }
   edits.back().clean = counters.clean;
   return edits;
 }
@@ -380,6 +412,15 @@ void AddHolesFor(const Version& version, VersionEdit& edit) {
     }
     if (removed.place.part == Part::kTree && version.level(level).buffer.Overlaps(*range)) {
       holes.push_back({level, {}, *range});
+    }
+  }
+  for (const SequenceNumber number : edit.removed_range_tombstones) {
+    const std::optional<RangeTombstone> tombstone = version.FindRangeTombstone(number);
+    for (uint32_t level = 1; tombstone.has_value() && level < kLevels; ++level) {
+      const KeyRange range{tombstone->begin, tombstone->end};
+      if (version.level(level).buffer.Overlaps(range)) {
+        holes.push_back({level, {}, range});
+      }
     }
   }
   edit.buffer_elements.insert(edit.buffer_elements.end(), holes.begin(), holes.end());

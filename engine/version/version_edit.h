@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/base/range_tombstones.h"
 #include "engine/base/result.h"
 #include "engine/base/units.h"
 #include "engine/version/version.h"
@@ -79,6 +80,11 @@ struct VersionEdit {
   std::vector<TrimmedView> trimmed_views;
   std::vector<BufferElement> buffer_elements;
 
+  // Of a memtable that has become tables.
+  std::vector<RangeTombstone> added_range_tombstones;
+  // By number: those that hide nothing any more.
+  std::vector<SequenceNumber> removed_range_tombstones;
+
   // Behind those that are there.
   std::vector<WalSegment> added_wal_segments;
   // By number.
@@ -124,7 +130,8 @@ std::vector<VersionEdit> SnapshotOf(const Version& version, size_t tables_max);
 
 // Adds to `edit` the holes without which compaction buffers would answer with what it replaces: one in
 // Buffer_{i+1} for each table that the edit takes from level i down, unless an element of the edit stands for
-// it; and one in Buffer_i for each that leaves Tree_i, whose readers go to level i+1 from then on. Only where
+// it; and one in Buffer_i for each that leaves Tree_i, whose readers go to level i+1 from then on; and one in
+// every buffer for each range tombstone that the edit removes, since views may hold what it hides. Only where
 // something is buffered.
 void AddHolesFor(const Version& version, VersionEdit& edit);
 

@@ -21,6 +21,8 @@ enum class EditTag : uint64_t {
   kClean = 12,
   kParameter = 13,
   kNextWalSegment = 14,
+  kAddedRangeTombstone = 15,
+  kRemovedRangeTombstone = 16,
   kTableHotness = 128,
   kHotMap = 129,
 };

@@ -72,7 +72,38 @@ std::vector<Record> StoreClients::DrawRecords(size_t client) {
     }
     records.push_back(std::move(record));
   }
+  if (range_random_.OneIn(3)) {
+    AddNeighbours(client, records);
+  }
   return records;
+}
+
+void StoreClients::AddNeighbours(size_t client, std::vector<Record>& records) {
+  uint64_t first = range_random_.Below(kNeighboursOfClient);
+  uint64_t end = range_random_.Below(kNeighboursOfClient);
+  if (end < first) {
+    std::swap(first, end);
+  }
+  if (range_random_.OneIn(2)) {
+    // Seldom an empty range: nothing is written for it.
+    if (first < end) {
+      records.push_back({NeighbourOf(client, first), true, "", NeighbourOf(client, end)});
+    }
+    return;
+  }
+  for (uint64_t number = first; number < end; number += 1 + range_random_.Below(6)) {
+    Record record;
+    record.key = NeighbourOf(client, number);
+    record.value = fmt::format("{}.{}.", client, ++values_);
+    record.value.append(range_random_.Below(400), 'n');
+    records.push_back(std::move(record));
+  }
+}
+
+std::string StoreClients::DrawKey(size_t client) {
+  const uint64_t number = random_.Below(kKeysOfClient);
+  return range_random_.OneIn(3) ? NeighbourOf(client, range_random_.Below(kNeighboursOfClient))
+                                : KeyOf(client, number);
 }
 
 Task<void> StoreClients::Write(size_t client) {
@@ -150,7 +181,7 @@ void StoreClients::CheckSettled() {
 }
 
 Task<void> StoreClients::Get(size_t client) {
-  const std::string key = KeyOf(client, random_.Below(kKeysOfClient));
+  const std::string key = DrawKey(client);
   ReadOptions options;
   options.fill_cache = !random_.OneIn(4);
   std::optional<Store::Lookup> found;
@@ -186,8 +217,8 @@ Task<void> StoreClients::CompareGetsWithScan(Store& store) {
   }
   const std::map<std::string, std::string> scanned(entries.begin(), entries.end());
   for (size_t client = 0; client < count_; ++client) {
-    for (uint64_t n = 0; n < kKeysOfClient; ++n) {
-      const std::string key = KeyOf(client, n);
+    for (uint64_t n = 0; n < kKeysOfClient + kNeighboursOfClient; ++n) {
+      const std::string key = n < kKeysOfClient ? KeyOf(client, n) : NeighbourOf(client, n - kKeysOfClient);
       const Store::Lookup found = co_await store.Get(key, options);
       if (!found.ok()) {
         world_.OnError("get", found.status());
@@ -208,8 +239,8 @@ Task<void> StoreClients::ScanView(const StoreOracle::View& view, const Snapshot*
   std::string lower;
   std::string upper;
   if (!random_.OneIn(4)) {
-    lower = KeyOf(random_.Below(count_), random_.Below(kKeysOfClient));
-    upper = KeyOf(random_.Below(count_), random_.Below(kKeysOfClient));
+    lower = DrawKey(random_.Below(count_));
+    upper = DrawKey(random_.Below(count_));
     if (upper < lower) {
       std::swap(lower, upper);
     }

@@ -19,7 +19,11 @@ class StoreClients {
  public:
   // `world` and `oracle` must outlive it.
   StoreClients(World& world, StoreOracle& oracle, size_t count)
-      : world_(world), random_(world.random), oracle_(oracle), count_(count) {}
+      : world_(world),
+        random_(world.random),
+        range_random_(world.seed ^ 0x4a9e),
+        oracle_(oracle),
+        count_(count) {}
 
   uint64_t sleep_nanos_max = 1;
   // Writes much, and may be told that there is no space.
@@ -43,6 +47,9 @@ class StoreClients {
 
   void Judge(const Problem& problem);
   std::vector<Record> DrawRecords(size_t client);
+  // Of neighbours: some are written, or a range of them deleted.
+  void AddNeighbours(size_t client, std::vector<Record>& records);
+  std::string DrawKey(size_t client);
 
   Task<Status> Work(size_t client, uint64_t operations);
   Task<void> Write(size_t client);
@@ -56,6 +63,8 @@ class StoreClients {
 
   World& world_;
   Prng& random_;
+  // Of its own: kept seeds draw everything else as they did.
+  Prng range_random_;
   StoreOracle& oracle_;
   const size_t count_;
   Store* store_ = nullptr;

@@ -37,6 +37,10 @@ std::string KeyOf(size_t client, uint64_t number) {
   return key + "-" + std::to_string(client);
 }
 
+std::string NeighbourOf(size_t client, uint64_t number) {
+  return fmt::format("n{}/{:02}-{}", client, number, client);
+}
+
 std::string MarkerOf(size_t client) {
   return "m" + std::to_string(client);
 }
@@ -55,7 +59,9 @@ std::string ToString(const Counts& counts) {
 
 void StoreOracle::ApplyTo(State& state, const Batch& batch) {
   for (const Record& record : batch.records) {
-    if (record.is_delete) {
+    if (!record.range_end.empty()) {
+      state.erase(state.lower_bound(record.key), state.lower_bound(record.range_end));
+    } else if (record.is_delete) {
       state.erase(record.key);
     } else {
       state[record.key] = record.value;
@@ -68,7 +74,9 @@ void StoreOracle::Begin(size_t client, const std::vector<Record>& records, Write
   c.pending = Batch{records, acknowledged()};
   c.pending->records.push_back({MarkerOf(client), false, std::to_string(c.count() + 1)});
   for (const Record& record : c.pending->records) {
-    if (record.is_delete) {
+    if (!record.range_end.empty()) {
+      batch.DeleteRange(record.key, record.range_end);
+    } else if (record.is_delete) {
       batch.Delete(record.key);
     } else {
       batch.Put(record.key, record.value);

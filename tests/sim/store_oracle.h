@@ -25,12 +25,17 @@ struct Record {
   std::string key;
   bool is_delete = false;
   std::string value;
+  // Deletes [key, range_end); empty: one key.
+  std::string range_end = {};
 };
 
 inline constexpr size_t kClientsMax = 4;
 // How many of the client's keys there are; their names cover short, long, empty and prefixing ones.
 inline constexpr uint64_t kKeysOfClient = 150;
 std::string KeyOf(size_t client, uint64_t number);
+// Keys that lie side by side, none of another client between them: for deletes of ranges.
+inline constexpr uint64_t kNeighboursOfClient = 60;
+std::string NeighbourOf(size_t client, uint64_t number);
 std::string MarkerOf(size_t client);
 size_t OwnerOf(std::string_view key);
 

@@ -43,6 +43,10 @@ TEST(StoreSimulation, SomeStoresHaveBuffersFromWhichTheyAnswer) {
   EXPECT_TRUE(SomeShow([](const Figures& sum) { return sum.buffered > 100 && sum.buffer_answers > 100; }));
 }
 
+TEST(StoreSimulation, SomeStoresHoldRangeTombstonesInTheirVersionsAndGiveThemUp) {
+  EXPECT_TRUE(SomeShow([](const Figures& sum) { return sum.ranges > 100 && sum.ranges_retired > 100; }));
+}
+
 TEST(StoreSimulation, ASeedReplaysExactly) {
   for (const uint64_t seed : {11, 12, 13, 14, 15}) {
     RunTwice(BySeed, seed);

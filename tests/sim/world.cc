@@ -44,6 +44,8 @@ Figures& Figures::operator+=(const Figures& other) {
   buffered += other.buffered;
   buffer_answers += other.buffer_answers;
   settled += other.settled;
+  ranges += other.ranges;
+  ranges_retired += other.ranges_retired;
   return *this;
 }
 
@@ -89,6 +91,8 @@ void World::OnInstalled(const std::shared_ptr<const Version>& version, const Ver
     }
   }
   version_ = version;
+  figures.ranges += edit.added_range_tombstones.size();
+  figures.ranges_retired += edit.removed_range_tombstones.size();
   figures.buffered += version->buffer_bytes() > 0 ? 1 : 0;
   for (const std::string& violation : CheckVersion(*version)) {
     trace.Fail("version: {}", violation);

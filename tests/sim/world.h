@@ -28,6 +28,8 @@ struct Figures {
   uint64_t buffered = 0;        // versions with something in a buffer
   uint64_t buffer_answers = 0;  // gets that a buffer answered
   uint64_t settled = 0;         // stores with tables in Logs that were checked when nothing was due
+  uint64_t ranges = 0;          // range tombstones that came into Versions
+  uint64_t ranges_retired = 0;  // and that left them
 
   Figures& operator+=(const Figures& other);
 };

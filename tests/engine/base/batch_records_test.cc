@@ -55,15 +55,36 @@ TEST(BatchRecordsTest, BytesCutOffAnywhereInsideARecordAreCorruption) {
 }
 
 TEST(BatchRecordsTest, ReservedKindsAreUnsupportedAndUnknownOnesCorruption) {
-  for (const char kind : {'\x02', '\x03'}) {
-    BatchRecordReader reader(std::string_view(&kind, 1));
-    EXPECT_FALSE(reader.Next());
-    EXPECT_TRUE(reader.status().Is(ErrorCode::kUnsupported));
-  }
+  const char pointer = 3;
+  BatchRecordReader of_pointer(std::string_view(&pointer, 1));
+  EXPECT_FALSE(of_pointer.Next());
+  EXPECT_TRUE(of_pointer.status().Is(ErrorCode::kUnsupported));
   const char unknown = 4;
   BatchRecordReader reader(std::string_view(&unknown, 1));
   EXPECT_FALSE(reader.Next());
   EXPECT_TRUE(reader.status().Is(ErrorCode::kCorruption));
+}
+
+TEST(BatchRecordsTest, ARangeIsReadWithItsEndAndOneThatHoldsNothingIsCorruption) {
+  std::string records;
+  AppendDeleteRangeRecord(records, "b", "d");
+  const Result<BatchRecordTotals> totals = CheckBatchRecords(records);
+  ASSERT_TRUE(totals.ok());
+  EXPECT_EQ(totals->range_tombstones, 1u);
+  EXPECT_EQ(totals->tombstones, 0u);
+  BatchRecordReader reader(records);
+  ASSERT_TRUE(reader.Next());
+  EXPECT_EQ(reader.record().kind, RecordKind::kRangeTombstone);
+  EXPECT_EQ(reader.record().key, "b");
+  EXPECT_EQ(reader.record().value, "d");
+  for (const std::string end : {"a", "b"}) {
+    std::string empty;
+    AppendDeleteRangeRecord(empty, "b", end);
+    EXPECT_TRUE(CheckBatchRecords(empty).Is(ErrorCode::kCorruption)) << end;
+  }
+  std::string long_end;
+  AppendDeleteRangeRecord(long_end, "b", std::string(kKeyBytesMax + 1, 'c'));
+  EXPECT_TRUE(CheckBatchRecords(long_end).Is(ErrorCode::kCorruption));
 }
 
 TEST(BatchRecordsTest, KeysAndValuesBeyondTheLimitsAreCorruption) {

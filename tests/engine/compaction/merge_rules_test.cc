@@ -80,6 +80,51 @@ TEST(MergeRules, ATombstoneThatIsNewerThanTheOldestSnapshotStays) {
   EXPECT_FALSE(rules.Keep(Key("b", 3)));
 }
 
+RangeTombstones Ranges(std::initializer_list<RangeTombstone> tombstones) {
+  RangeTombstones ranges;
+  for (const RangeTombstone& tombstone : tombstones) {
+    ranges.Add(tombstone);
+  }
+  return ranges;
+}
+
+TEST(MergeRules, WhatARangeTombstoneHidesFromAllReadersGoes) {
+  const RangeTombstones ranges = Ranges({{"b", "d", SequenceNumber(20)}});
+  MergeRules rules(At({30}), nullptr, &ranges);
+  EXPECT_TRUE(rules.Keep(Key("a", 5)));
+  EXPECT_FALSE(rules.Keep(Key("b", 19)));
+  EXPECT_TRUE(rules.hidden());
+  EXPECT_FALSE(rules.Keep(Key("b", 3)));
+  EXPECT_TRUE(rules.Keep(Key("c", 21)));  // written after the deletion
+  EXPECT_FALSE(rules.hidden());
+  EXPECT_TRUE(rules.Keep(Key("d", 5)));  // the end is not part of the range
+  EXPECT_EQ(rules.purged_up_to().value, 20u);
+}
+
+TEST(MergeRules, TombstonesOfKeysGoUnderARangeTombstoneToo) {
+  const RangeTombstones ranges = Ranges({{"b", "d", SequenceNumber(20)}});
+  MergeRules rules(At({30}), nullptr, &ranges);
+  EXPECT_FALSE(rules.Keep(Key("b", 19, RecordKind::kTombstone)));
+  EXPECT_FALSE(rules.Keep(Key("b", 18)));
+}
+
+TEST(MergeRules, WhatASnapshotSeesFromBeforeARangeTombstoneStaysAndTheMergeSaysSo) {
+  const RangeTombstones ranges = Ranges(
+      {{"b", "d", SequenceNumber(10)}, {"b", "d", SequenceNumber(20)}, {"x", "z", SequenceNumber(25)}});
+  MergeRules rules(At({15, 30}), nullptr, &ranges);
+  EXPECT_FALSE(rules.Keep(Key("b", 5)));  // hidden by 10 already at 15
+  EXPECT_TRUE(rules.Keep(Key("c", 12)));
+  EXPECT_FALSE(rules.Keep(Key("c", 9)));
+  EXPECT_EQ(rules.purged_up_to().value, 19u);
+}
+
+TEST(MergeRules, WhatIsNewerThanAllSnapshotsStaysWhateverCoversIt) {
+  const RangeTombstones ranges = Ranges({{"b", "d", SequenceNumber(20)}});
+  MergeRules rules(At({15}), nullptr, &ranges);
+  EXPECT_TRUE(rules.Keep(Key("b", 17)));
+  EXPECT_EQ(rules.purged_up_to().value, 19u);
+}
+
 TEST(OlderData, IsInDeeperTreesAndInLogsFromTheLevelOn) {
   const auto version = VersionOf({{{1, Part::kTree}, {.id = 1, .smallest = "a", .largest = "b"}},
                                   {{1, Part::kLog}, {.id = 2, .smallest = "c", .largest = "d"}},

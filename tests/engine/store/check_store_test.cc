@@ -267,6 +267,33 @@ TEST(CheckReadOrder, SeesAKeyWhoseNewerVersionWouldBeReadLater) {
   }
 }
 
+TEST(CheckReadOrder, SeesWhatATableWasSaidToBePurgedOf) {
+  StoreHarness h;
+  FillAndClose(h);
+  const StoreAtRest store = AtRest(h);
+  const LiveTable& table = *store.manifest.version.level0()[0].table;
+  BlockCache cache(kMiB);
+  const TableEnvironment environment{h.device(), cache, store.superblock.uuid};
+  std::vector<std::string> found;
+  const std::function<void(std::string)> report = [&found](std::string problem) { found.push_back(problem); };
+  for (const uint64_t purged_up_to : {99, 100}) {
+    VersionEdit edit;
+    edit.next_stamp = InstallStamp(3);
+    edit.next_table_id = store.manifest.version.counters().next_table_id;
+    edit.last_sequence = SequenceNumber(200);
+    edit.added_range_tombstones = {{"b", "l", SequenceNumber(100)}};
+    TableView view = table.view();
+    view.purged_up_to = SequenceNumber(purged_up_to);
+    edit.added_tables.push_back({{0, Part::kLevel0}, InstallStamp(1), view});
+    const auto live = std::make_shared<LiveTables>(nullptr);
+    const Result<Version> version = ApplyVersionEdit(Version(), edit, *live);
+    ASSERT_TRUE(version.ok()) << version.ToString();
+    h.Run(CheckReadOrder(environment, version.value(), report));
+    EXPECT_THAT(found, SizeIs(purged_up_to == 100 ? 1 : 0));
+  }
+  EXPECT_THAT(found[0], HasSubstr("key k:"));
+}
+
 TEST(Dump, SuperblockTellsLabelAndIdentity) {
   StoreHarness h;
   const std::vector<std::string> lines = Lines(h, &DumpSuperblock);

@@ -37,11 +37,18 @@ class StoreModel {
     std::string key;
     bool is_delete = false;
     std::string value;
+    // Deletes [key, range_end); empty: one key.
+    std::string range_end = {};
   };
 
   void Apply(const std::vector<Record>& batch) {
     for (const Record& record : batch) {
-      const auto found = state_.find(record.key);
+      for (auto deleted = state_.lower_bound(record.key);
+           deleted != state_.end() && deleted->first < record.range_end;) {
+        digest_ -= PairDigest(deleted->first, deleted->second);
+        deleted = state_.erase(deleted);
+      }
+      const auto found = record.range_end.empty() ? state_.find(record.key) : state_.end();
       if (found != state_.end()) {
         digest_ -= PairDigest(found->first, found->second);
         state_.erase(found);

@@ -19,6 +19,7 @@ struct ModelCase {
   uint32_t sector_bytes = 512;
   int operations = 1500;
   bool crashes = false;
+  bool range_deletes = false;
 };
 
 class ModelRun {
@@ -127,7 +128,17 @@ class ModelRun {
       StoreModel::Record record;
       record.key = RandomKey();
       record.is_delete = random_.OneIn(4);
-      if (record.is_delete) {
+      if (case_.range_deletes && random_.OneIn(12)) {
+        record.is_delete = true;
+        record.range_end = RandomKey();
+        if (record.range_end < record.key) {
+          std::swap(record.key, record.range_end);
+        }
+        batch.DeleteRange(record.key, record.range_end);
+        if (record.key == record.range_end) {
+          continue;
+        }
+      } else if (record.is_delete) {
         batch.Delete(record.key);
       } else {
         const uint64_t bytes = random_.OneIn(30) ? random_.Below(20'000) : random_.Below(300);
@@ -230,10 +241,12 @@ class ModelRun {
   ReadAheadMarks marks_;
 };
 
-void RunSeeds(uint64_t first, uint64_t count, uint32_t sector_bytes, bool crashes) {
+void RunSeeds(uint64_t first, uint64_t count, uint32_t sector_bytes, bool crashes,
+              bool range_deletes = false) {
   for (uint64_t seed = first; seed < first + count; seed++) {
     SCOPED_TRACE("seed " + std::to_string(seed) + ", sector " + std::to_string(sector_bytes));
-    ModelRun({.seed = seed, .sector_bytes = sector_bytes, .crashes = crashes}).Run();
+    ModelRun({.seed = seed, .sector_bytes = sector_bytes, .crashes = crashes, .range_deletes = range_deletes})
+        .Run();
     if (::testing::Test::HasFailure()) {
       return;
     }
@@ -251,6 +264,12 @@ TEST(StoreModel, PowerFailuresLeaveAPrefixWithAllThatWasDurable512) {
 }
 TEST(StoreModel, PowerFailuresLeaveAPrefixWithAllThatWasDurable4096) {
   RunSeeds(301, 10, 4096, true);
+}
+TEST(StoreModel, DeletedRangesAgreeWithAMap) {
+  RunSeeds(401, 16, 512, false, true);
+}
+TEST(StoreModel, DeletedRangesSurvivePowerFailures) {
+  RunSeeds(501, 16, 4096, true, true);
 }
 
 }  // namespace

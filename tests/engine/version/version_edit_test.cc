@@ -48,6 +48,9 @@ VersionEdit EverythingEdit() {
   edit.added_tables.push_back({kLog1, InstallStamp(11), HotView(9, {5, 0, 62'000})});
   edit.added_wal_segments.push_back({5, Extent{40, 2}, RecoveryEpoch(3), Lsn(77)});
   edit.released_wal_segments = {1, 4};
+  edit.added_range_tombstones = {{"a", "c", SequenceNumber(900)},
+                                 {"", std::string(300, 'z'), SequenceNumber(5)}};
+  edit.removed_range_tombstones = {SequenceNumber(4), SequenceNumber(800)};
   edit.log_start = Lsn(70);
   edit.last_sequence = SequenceNumber(1000);
   edit.epoch = RecoveryEpoch(3);
@@ -311,6 +314,47 @@ TEST(VersionEdit, LogSegmentsComeAndGoInOrder) {
   edit = {};
   edit.added_wal_segments = {{5, Extent{3, 1}, {}, {}}};
   EXPECT_TRUE(fixture.Apply(edit).Is(ErrorCode::kCorruption));
+}
+
+TEST(VersionEdit, RangeTombstonesComeAndGoByNumber) {
+  Fixture f;
+  VersionEdit add;
+  add.last_sequence = SequenceNumber(20);
+  add.added_range_tombstones = {{"a", "c", SequenceNumber(10)}, {"b", "d", SequenceNumber(20)}};
+  ASSERT_TRUE(f.Apply(add).ok());
+  ASSERT_NE(f.version.range_tombstones(), nullptr);
+  EXPECT_EQ(f.version.range_tombstones()->NewestAt("b", kSequenceNumberMax).value, 20u);
+  for (const RangeTombstone& wrong :
+       {RangeTombstone{"e", "f", SequenceNumber(20)}, RangeTombstone{"e", "f", SequenceNumber(21)},
+        RangeTombstone{"e", "e", SequenceNumber(15)}, RangeTombstone{"e", "f", SequenceNumber(0)}}) {
+    VersionEdit edit;
+    edit.added_range_tombstones = {wrong};
+    EXPECT_TRUE(f.Apply(edit).Is(ErrorCode::kCorruption)) << wrong.end << wrong.sequence.value;
+  }
+  VersionEdit unknown;
+  unknown.removed_range_tombstones = {SequenceNumber(11)};
+  EXPECT_TRUE(f.Apply(unknown).Is(ErrorCode::kCorruption));
+  VersionEdit remove;
+  remove.removed_range_tombstones = {SequenceNumber(10), SequenceNumber(20)};
+  ASSERT_TRUE(f.Apply(remove).ok());
+  EXPECT_EQ(f.version.range_tombstones(), nullptr);
+}
+
+// With the longest keys, all of a full store's range tombstones are more than one record of a manifest takes.
+TEST(VersionEdit, ASnapshotSpreadsRangeTombstonesOverRecords) {
+  Fixture f;
+  VersionEdit add;
+  add.last_sequence = SequenceNumber(10'000);
+  for (uint64_t i = 1; i <= 10'000; ++i) {
+    add.added_range_tombstones.push_back({"a" + std::to_string(i), "b", SequenceNumber(i)});
+  }
+  ASSERT_TRUE(f.Apply(add).ok());
+  Fixture again;
+  for (const VersionEdit& part : SnapshotOf(f.version, 10)) {
+    EXPECT_LE(part.added_range_tombstones.size(), 4096u);
+    ASSERT_TRUE(again.ApplyAsItIs(part).ok());
+  }
+  EXPECT_EQ(again.version.ToString(), f.version.ToString());
 }
 
 TEST(VersionEdit, EveryEditTakesTheMarkOfACleanCloseAway) {

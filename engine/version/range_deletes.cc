@@ -1,0 +1,75 @@
+#include "engine/version/range_deletes.h"
+
+#include <algorithm>
+#include <span>
+
+namespace varve {
+
+namespace {
+
+bool MayHoldHiddenBy(const RangeTombstone& tombstone, const LiveTable& table) {
+  const TableView& view = table.view();
+  return tombstone.begin <= view.largest && view.smallest < tombstone.end &&
+         view.purged_up_to < tombstone.sequence && view.smallest_sequence() < tombstone.sequence;
+}
+
+// A newer one covers all of it, and no snapshot sees it without the newer one.
+bool IsShadowed(const RangeTombstones& tombstones, const RangeTombstone& tombstone,
+                const std::vector<SequenceNumber>& snapshots) {
+  const SequenceNumber newer = tombstones.OldestOverAll(tombstone);
+  if (newer == SequenceNumber(0)) {
+    return false;
+  }
+  const auto seen = std::lower_bound(snapshots.begin(), snapshots.end(), tombstone.sequence);
+  return seen == snapshots.end() || *seen >= newer;
+}
+
+}  // namespace
+
+bool MayHoldHidden(const RangeTombstones& tombstones, const TableView& table) {
+  return tombstones.NewestOver({table.smallest, table.largest}, kSequenceNumberMax) >
+         std::max(table.purged_up_to, table.smallest_sequence());
+}
+
+bool AllHidden(const RangeTombstones& tombstones, const TableView& table, SequenceNumber at) {
+  return tombstones.LeastOver({table.smallest, table.largest}, at) > table.largest_sequence();
+}
+
+bool MayHideAny(const Version& version, const RangeTombstone& tombstone) {
+  const KeyRangeView range(tombstone.begin, tombstone.end);
+  const auto holds = [&](const auto& table) { return MayHoldHiddenBy(tombstone, *table); };
+  const auto placed_holds = [&](const StampedTable& placed) { return holds(placed.table); };
+  if (std::any_of(version.level0().begin(), version.level0().end(), placed_holds)) {
+    return true;
+  }
+  for (uint32_t level = 1; level < kLevels; ++level) {
+    for (SortedTables::Cursor cursor = version.tree(level).Seek(range.smallest);
+         cursor.Valid() && cursor->smallest_key() < range.largest; cursor.Next()) {
+      if (MayHoldHiddenBy(tombstone, *cursor)) {
+        return true;
+      }
+    }
+    const std::vector<StampedTable>& log = version.level(level).log;
+    if (std::any_of(log.begin(), log.end(), placed_holds)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+std::vector<SequenceNumber> RangeTombstonesToRetire(const Version& version,
+                                                    const std::vector<SequenceNumber>& snapshots) {
+  std::vector<SequenceNumber> retired;
+  const RangeTombstones* const tombstones = version.range_tombstones();
+  if (tombstones == nullptr) {
+    return retired;
+  }
+  tombstones->ForEach([&](const RangeTombstone& tombstone) {
+    if (IsShadowed(*tombstones, tombstone, snapshots) || !MayHideAny(version, tombstone)) {
+      retired.push_back(tombstone.sequence);
+    }
+  });
+  return retired;
+}
+
+}  // namespace varve

@@ -1,0 +1,261 @@
+// The store with deletes of ranges: what they hide is not seen, whatever merges run, and goes; and so do
+// they.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "engine/base/prng.h"
+#include "tests/engine/store/store_harness.h"
+#include "tests/engine/store/version_watcher.h"
+
+namespace varve::testing {
+namespace {
+
+class StoreRanges : public ::testing::Test {
+ protected:
+  StoreRanges() { options_ = SmallStoreOptions(); }
+
+  static std::string KeyNumbered(uint64_t n) { return "key" + std::to_string(10'000 + n); }
+
+  // Records of a quarter of a table at each end of a range.
+  static constexpr uint64_t kAtEnds = 50;
+
+  void Open() { ASSERT_TRUE(harness_.Open(options_).ok()); }
+  void Put(uint64_t n, size_t bytes = 200) {
+    const std::string value = std::to_string(written_++) + std::string(bytes, 'v');
+    ASSERT_TRUE(harness_.Put(KeyNumbered(n), value).ok());
+    state_[KeyNumbered(n)] = value;
+  }
+  void DeleteRange(uint64_t begin, uint64_t end, Durability durability = Durability::kInterval) {
+    WriteBatch batch;
+    batch.DeleteRange(KeyNumbered(begin), KeyNumbered(end));
+    ASSERT_TRUE(harness_.Write(batch, durability).ok());
+    state_.erase(state_.lower_bound(KeyNumbered(begin)), state_.lower_bound(KeyNumbered(end)));
+  }
+  void Fill(uint64_t keys) {
+    for (uint64_t n = 0; n < keys; n++) {
+      Put((n * 7919) % keys);
+    }
+    Settle();
+  }
+  void Settle() { ASSERT_TRUE(harness_.Run(harness_.store().Settle()).ok()); }
+  void Wait(uint64_t nanos) { harness_.Run(SleepFor(nanos)); }
+  void ExpectAll(uint64_t keys) {
+    EXPECT_EQ(harness_.Scan(), state_);
+    for (uint64_t n = 0; n < keys; n += 7) {
+      const auto expected = state_.find(KeyNumbered(n));
+      EXPECT_EQ(harness_.Get(KeyNumbered(n)),
+                expected == state_.end() ? std::nullopt : std::optional(expected->second))
+          << n;
+    }
+  }
+  uint64_t entries() const { return watcher_.newest().totals().entries; }
+  size_t tombstones() const {
+    const RangeTombstones* const ranges = watcher_.newest().range_tombstones();
+    return ranges == nullptr ? 0 : ranges->size();
+  }
+  // Of the device, for a seek to the key by an iterator of its own.
+  uint64_t ReadsOfSeek(uint64_t n) {
+    const auto reads = [&]() -> uint64_t {
+      return harness_.device().counters().by_purpose[static_cast<size_t>(IoPurpose::kUserRead)].reads;
+    };
+    const uint64_t before = reads();
+    const std::unique_ptr<StoreIterator> it = harness_.store().NewIterator("", "", {.fill_cache = false});
+    harness_.Finish(*it, it->Seek(KeyNumbered(n)));
+    EXPECT_TRUE(it->Valid());
+    EXPECT_EQ(it->key(), state_.lower_bound(KeyNumbered(n))->first);
+    return reads() - before;
+  }
+
+  VersionWatcher watcher_;
+  Prng random_{1};
+  uint64_t written_ = 0;
+  StoreOptions options_;
+  StoreHarness harness_{{.installs = &watcher_}};
+  State state_;
+
+ private:
+  static Task<void> SleepFor(uint64_t nanos) { co_await Executor::Current().Sleep(nanos); }
+};
+
+// All but what lies at its ends, in tables that hold little of it.
+TEST_F(StoreRanges, OnceAStoreHasSettledADeletedRangeIsGone) {
+  Open();
+  Fill(2000);
+  DeleteRange(500, 1500);
+  EXPECT_EQ(harness_.Scan(), state_);
+  Settle();
+  EXPECT_LE(entries(), 1000 + kAtEnds);
+  ExpectAll(2000);
+}
+
+TEST_F(StoreRanges, WithTheLastOfWhatItHidesTheTombstoneGoes) {
+  Open();
+  Fill(2000);
+  DeleteRange(0, 2000);
+  Settle();
+  EXPECT_EQ(entries(), 0u);
+  EXPECT_EQ(tombstones(), 0u);
+}
+
+TEST_F(StoreRanges, ItIsGoneInSecondsThoughNothingElseIsWritten) {
+  Open();
+  Fill(2000);
+  DeleteRange(500, 1500);
+  Wait(5'000'000'000);
+  EXPECT_LE(entries(), 1000 + kAtEnds);
+}
+
+TEST_F(StoreRanges, WhatIsWrittenIntoADeletedRangeLaterIsThere) {
+  Open();
+  Fill(2000);
+  DeleteRange(500, 1500);
+  for (uint64_t n = 700; n < 900; n += 3) {
+    Put(n);
+  }
+  ExpectAll(2000);
+  Settle();
+  ExpectAll(2000);
+  EXPECT_LE(entries(), state_.size() + kAtEnds);
+}
+
+TEST_F(StoreRanges, WhatIsWrittenAndDeletedWithinAMemtableLeavesNothing) {
+  Open();
+  for (uint64_t n = 0; n < 100; n++) {
+    Put(n, 10);
+  }
+  DeleteRange(0, 100);
+  Settle();
+  EXPECT_EQ(entries(), 0u);
+  EXPECT_EQ(tombstones(), 0u);
+}
+
+TEST_F(StoreRanges, ASnapshotSeesTheRangeUntilItIsGone) {
+  Open();
+  Fill(2000);
+  std::shared_ptr<const Snapshot> snapshot = harness_.store().GetSnapshot();
+  const State before = state_;
+  DeleteRange(500, 1500);
+  DeleteRange(600, 700);
+  Settle();
+  EXPECT_EQ(harness_.Scan({}, {}, snapshot.get()), before);
+  EXPECT_EQ(harness_.Get(KeyNumbered(650), snapshot.get()), before.at(KeyNumbered(650)));
+  EXPECT_GE(entries(), 2000u);
+  EXPECT_GT(tombstones(), 0u);
+  ExpectAll(2000);
+  snapshot.reset();
+  Put(0);
+  Settle();
+  EXPECT_LE(entries(), 1000 + kAtEnds);
+  ExpectAll(2000);
+}
+
+TEST_F(StoreRanges, ItHoldsAfterACrashFromTheLogAndAfterACloseFromTheManifest) {
+  Open();
+  Fill(1000);
+  std::shared_ptr<const Snapshot> snapshot = harness_.store().GetSnapshot();
+  DeleteRange(100, 900, Durability::kDurable);
+  snapshot.reset();
+  harness_.Crash();
+  watcher_.Forget();
+  Open();
+  ExpectAll(1000);
+  snapshot = harness_.store().GetSnapshot();
+  DeleteRange(0, 50);
+  Settle();
+  EXPECT_GT(tombstones(), 0u);
+  snapshot.reset();
+  ASSERT_TRUE(harness_.Close().ok());
+  watcher_.Forget();
+  Open();
+  ExpectAll(1000);
+}
+
+// At once: what the range held is on the device, and nothing has been merged yet.
+TEST_F(StoreRanges, ASeekIntoADeletedRangeReadsHardlyMoreThanAnotherHoweverMuchTheRangeHeld) {
+  Open();
+  Fill(8000);
+  const uint64_t reads = ReadsOfSeek(4000);
+  ASSERT_GT(reads, 0u);
+  DeleteRange(1000, 7000);
+  EXPECT_LE(ReadsOfSeek(4000), 3 * reads);
+  EXPECT_LE(ReadsOfSeek(1000), 3 * reads);
+}
+
+TEST_F(StoreRanges, ATableOfWhichNobodySeesAnythingIsNotReadToBeDropped) {
+  Open();
+  Fill(4000);
+  const auto read_by_merges = [&]() -> uint64_t {
+    return harness_.device().counters().by_purpose[static_cast<size_t>(IoPurpose::kCompaction)].read_bytes;
+  };
+  const uint64_t before = read_by_merges();
+  const uint64_t held = watcher_.newest().totals().total_bytes;
+  DeleteRange(0, 5000);
+  Settle();
+  EXPECT_EQ(entries(), 0u);
+  // Indexes only.
+  EXPECT_LT(read_by_merges() - before, held / 4);
+}
+
+TEST_F(StoreRanges, OneDeletedAgainAndAgainKeepsOneTombstone) {
+  Open();
+  Fill(2000);
+  // Of a table each hides a key: too little for a merge of its own.
+  for (int i = 0; i < 50; i++) {
+    DeleteRange(1000, 1001);
+    Put(1000);
+    if (i % 5 == 0) {
+      Settle();
+    }
+  }
+  Settle();
+  EXPECT_LE(tombstones(), 1u);
+  ExpectAll(2000);
+}
+
+// More of them than are kept whatever they hide: then all has to go.
+TEST_F(StoreRanges, ManySmallOnesDoNotGatherForEver) {
+  options_.memtable_bytes = 1 * kMiB;
+  Open();
+  Fill(9500);
+  for (uint64_t n = 0; n < 9500; n += 2) {
+    DeleteRange(n, n + 1);
+  }
+  Settle();
+  EXPECT_LE(tombstones(), 4096u);
+  ExpectAll(9500);
+}
+
+TEST_F(StoreRanges, NothingComesBackWhateverTechniquesAreOn) {
+  for (uint64_t on = 0; on < 8; on++) {
+    SCOPED_TRACE("techniques " + std::to_string(on));
+    options_.techniques.append_merge = (on & 1) != 0;
+    options_.techniques.block_merge = (on & 2) != 0;
+    options_.techniques.sst_log = (on & 4) != 0;
+    options_.techniques.compaction_buffer = (on & 4) != 0;
+    options_.techniques.delete_aware = (on & 1) != 0;
+    options_.buffer_share = 1;
+    options_.buffer_hot_share = 0;
+    options_.sst_log_share = 0.5;
+    watcher_.Forget();
+    Open();
+    for (int i = 0; i < 4000; i++) {
+      const uint64_t n = random_.Below(1000);
+      if (random_.OneIn(60)) {
+        DeleteRange(n, n + random_.Between(1, 150));
+      } else {
+        Put(n, random_.Between(10, 300));
+      }
+      if (i % 500 == 0) {
+        ExpectAll(1000);
+      }
+    }
+    Settle();
+    ExpectAll(1000);
+    ASSERT_TRUE(harness_.Close().ok());
+  }
+}
+
+}  // namespace
+}  // namespace varve::testing
