@@ -44,8 +44,8 @@ std::string MountStatisticsJson(std::string_view store_json, const FileSystemSta
   // An empty object has no member to put a comma after.
   const std::string_view separator = json.find('"') == std::string::npos ? "" : ",";
   json += fmt::format(
-      R"({}"filesystem":{{"nodes":{},"node_bytes":{},"orphans_waiting":{},"chunks_reaped":{}}})", separator,
-      filesystem.nodes, filesystem.node_bytes, filesystem.orphans_waiting, filesystem.chunks_reaped);
+      R"({}"filesystem":{{"nodes":{},"node_bytes":{},"orphans_waiting":{},"deletes_reaped":{}}})", separator,
+      filesystem.nodes, filesystem.node_bytes, filesystem.orphans_waiting, filesystem.deletes_reaped);
   json += fmt::format(
       R"(,"fuse":{{"transport":"{}","reactors":{},"sleeps":{},"replies_unwanted":{},"requests":{{)",
       transport, channels.size(), Sum(channels, [](const ChannelStatistics& c) { return c.sleeps.load(); }),

@@ -72,6 +72,10 @@ class Content {
   // Deletions in one batch: the key and its overhead take some 20 bytes each, a small part of the largest
   // batch; and what a truncation deletes at once before it leaves the rest to the background.
   static constexpr uint64_t kDeletesPerBatch = 512;
+  // From so many chunks of one file on, a record that deletes their range takes the place of one each. A
+  // range is looked at by reads until what it held is gone: it has to stand for a good part of a table's
+  // block each.
+  static constexpr uint64_t kChunksWorthARange = 32;
   // StagePunch takes at most so many chunks at a time: two may have to be rewritten, the others are deleted.
   static constexpr uint64_t kPunchChunksMax = 512;
 

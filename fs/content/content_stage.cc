@@ -127,6 +127,8 @@ Task<Status> Content::StageShrink(FileImage& file, uint64_t size, WriteBatch& ba
   }
   if (tail_chunks > kDeletesPerBatch) {
     stale = {keep, old_end};
+  } else if (tail_chunks >= kChunksWorthARange) {
+    batch.DeleteRange(NamespaceKey::Chunk(inode.number, keep), NamespaceKey::Chunk(inode.number, old_end));
   } else {
     for (uint64_t i = 0; i < tail_chunks; ++i) {
       batch.Delete(NamespaceKey::Chunk(inode.number, had_holes ? tail[i] : keep + i));

@@ -153,7 +153,7 @@ FileSystemStatistics FileSystem::Statistics() const {
   statistics.nodes = core_->nodes.size();
   statistics.node_bytes = core_->nodes.memory_bytes();
   statistics.orphans_waiting = core_->reaper.waiting();
-  statistics.chunks_reaped = core_->reaper.chunks_removed();
+  statistics.deletes_reaped = core_->reaper.deletes_written();
   return statistics;
 }
 

@@ -150,7 +150,7 @@ struct FileSystemStatistics {
   uint64_t nodes = 0;       // that the kernel remembers
   uint64_t node_bytes = 0;  // what they cost in memory
   uint64_t orphans_waiting = 0;
-  uint64_t chunks_reaped = 0;
+  uint64_t deletes_reaped = 0;  // records of what files without a name left; a range of chunks is one
 };
 
 class DirectoryStream;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "engine/base/check.h"
 #include "engine/ring/spawn_on.h"
@@ -26,13 +27,13 @@ Reaper::~Reaper() {
 }
 
 void Reaper::Enqueue(InodeNumber inode) {
-  Push(Work{inode, 0});
+  Push(inode);
 }
 
-void Reaper::Push(Work work) {
+void Reaper::Push(InodeNumber inode) {
   {
     const std::lock_guard lock(mutex_);
-    queue_.push_back(work);
+    queue_.push_back(inode);
     if (running_ || stopping_) {
       return;
     }
@@ -41,25 +42,25 @@ void Reaper::Push(Work work) {
   SpawnOn(background_, Run());
 }
 
-std::optional<Reaper::Work> Reaper::Pop() {
+std::optional<InodeNumber> Reaper::Pop() {
   const std::lock_guard lock(mutex_);
   if (queue_.empty() || stopping_) {
     running_ = false;
     return std::nullopt;
   }
-  const Work work = queue_.front();
+  const InodeNumber inode = queue_.front();
   queue_.pop_front();
-  return work;
+  return inode;
 }
 
 Task<void> Reaper::Run() {
   while (true) {
-    std::optional<Work> work = Pop();
-    if (!work) {
+    const std::optional<InodeNumber> inode = Pop();
+    if (!inode) {
       // Nothing of this may be touched any more: whoever waits for the end may destroy it now.
       co_return;
     }
-    Result<bool> again = co_await DoBatch(*work);
+    Result<bool> again = co_await DoBatch(*inode);
     if (!again.ok()) {
       logger_.Log(LogLevel::kWarning,
                   "removing what is left of a file failed, the next mount tries again: " + again.ToString());
@@ -67,7 +68,7 @@ Task<void> Reaper::Run() {
       failure_ = again.status();
     } else if (*again) {
       const std::lock_guard lock(mutex_);
-      queue_.push_front(*work);
+      queue_.push_front(*inode);
     }
     co_await background_.Yield();
   }
@@ -109,7 +110,7 @@ void Reaper::AddStale(InodeNumber inode, bool is_orphan, StaleChunks stale) {
     stale.end = std::max(stale.end, old->chunks.end);
   }
   SetStale(inode, Stale{stale, is_orphan});
-  Push(Work{inode, 0});
+  Push(inode);
 }
 
 void Reaper::MarkOrphaned(InodeNumber inode) {
@@ -120,35 +121,28 @@ void Reaper::MarkOrphaned(InodeNumber inode) {
 }
 
 Task<Status> Reaper::RemoveStale(InodeNumber inode, uint64_t below) {
-  while (std::optional<Stale> stale = FindStale(inode)) {
-    if (stale->chunks.from >= below) {
-      break;
-    }
-    WriteBatch batch;
-    batch.MarkFreesSpace();
-    Status staged = co_await StageChunkDeletes(inode, stale->chunks.from, stale->chunks.end, batch);
-    if (!staged.ok()) {
-      co_return staged;
-    }
-    if (!stale->is_orphan) {
-      if (stale->chunks.empty()) {
-        batch.Delete(NamespaceKey::Orphan(inode));
-      } else {
-        std::string value;
-        AppendOrphanTruncation(value, stale->chunks.from, stale->chunks.end);
-        batch.Put(NamespaceKey::Orphan(inode), value);
-      }
-    }
-    Status written = co_await Write(batch);
-    if (!written.ok()) {
-      co_return written;
-    }
-    SetStale(inode, *stale);
+  const std::optional<Stale> stale = FindStale(inode);
+  if (!stale || stale->chunks.from >= below) {
+    co_return Status();
   }
+  WriteBatch batch;
+  batch.MarkFreesSpace();
+  Status staged = co_await StageChunkDeletes(inode, stale->chunks.from, stale->chunks.end, batch);
+  if (!staged.ok()) {
+    co_return staged;
+  }
+  if (!stale->is_orphan) {
+    batch.Delete(NamespaceKey::Orphan(inode));
+  }
+  Status written = co_await Write(batch);
+  if (!written.ok()) {
+    co_return written;
+  }
+  SetStale(inode, Stale{{}, stale->is_orphan});
   co_return Status();
 }
 
-Task<Status> Reaper::StageChunkDeletes(InodeNumber inode, uint64_t& from, uint64_t end,
+Task<Status> Reaper::StageChunkDeletes(InodeNumber inode, uint64_t from, uint64_t end,
                                        WriteBatch& batch) const {
   const NamespaceKey lower = NamespaceKey::Chunk(inode, from);
   const NamespaceKey upper =
@@ -157,25 +151,32 @@ Task<Status> Reaper::StageChunkDeletes(InodeNumber inode, uint64_t& from, uint64
   if (chunks->Seek(lower) == Step::kNeedsIo) {
     co_await chunks->Load();
   }
-  for (uint64_t deleted = 0; deleted < Content::kDeletesPerBatch; ++deleted) {
-    if (!chunks->Valid()) {
-      from = end;
-      co_return chunks->status();
-    }
+  std::vector<uint64_t> found;
+  while (chunks->Valid() && found.size() < Content::kChunksWorthARange) {
     const std::optional<ParsedKey> key = ParseNamespaceKey(chunks->key());
     if (!key) {
       co_return Corruption("a chunk's key does not decode");
     }
-    batch.Delete(chunks->key());
-    from = key->chunk_index + 1;
+    found.push_back(key->chunk_index);
     if (chunks->Next() == Step::kNeedsIo) {
       co_await chunks->Load();
     }
   }
+  Status ended = chunks->status();
+  if (!ended.ok()) {
+    co_return ended;
+  }
+  if (found.size() == Content::kChunksWorthARange) {
+    batch.DeleteRange(lower, upper);
+    co_return Status();
+  }
+  for (const uint64_t index : found) {
+    batch.Delete(NamespaceKey::Chunk(inode, index));
+  }
   co_return Status();
 }
 
-Task<Result<bool>> Reaper::StageXattrDeletes(InodeNumber inode, WriteBatch& batch) const {
+Task<Status> Reaper::StageXattrDeletes(InodeNumber inode, WriteBatch& batch) const {
   const NamespaceKey lower = NamespaceKey::Prefix(NamespaceKind::kXattr, inode);
   const NamespaceKey upper = NamespaceKey::End(NamespaceKind::kXattr, inode);
   const std::unique_ptr<StoreIterator> xattrs = store_.NewIterator(lower, upper, ReadOptions());
@@ -183,46 +184,43 @@ Task<Result<bool>> Reaper::StageXattrDeletes(InodeNumber inode, WriteBatch& batc
     co_await xattrs->Load();
   }
   // All of them: the names that one inode may have fit in a batch.
-  bool any = false;
   while (xattrs->Valid()) {
-    any = true;
     batch.Delete(xattrs->key());
     if (xattrs->Next() == Step::kNeedsIo) {
       co_await xattrs->Load();
     }
   }
-  Status ended = xattrs->status();
-  if (!ended.ok()) {
-    co_return ended.error();
-  }
-  co_return any;
+  co_return xattrs->status();
 }
 
 Task<Status> Reaper::Write(WriteBatch& batch) {
   const uint32_t deletes = batch.count();
   Status written = co_await store_.Write(batch, Durability::kInterval);
   if (written.ok()) {
-    chunks_removed_.fetch_add(deletes, std::memory_order_relaxed);
+    deletes_written_.fetch_add(deletes, std::memory_order_relaxed);
   }
   co_return written;
 }
 
-Task<Result<bool>> Reaper::DoBatch(Work& work) {
-  const InodeLocks::Guard guard = co_await locks_.Lock(work.inode);
-  const std::optional<Stale> stale = FindStale(work.inode);
-  if (stale) {
+Task<Result<bool>> Reaper::DoBatch(InodeNumber inode) {
+  const InodeLocks::Guard guard = co_await locks_.Lock(inode);
+  if (FindStale(inode).has_value()) {
     // One batch and no more: a writer of this file may be waiting.
-    Status removed = co_await RemoveStale(work.inode, stale->chunks.from + 1);
+    Status removed = co_await RemoveStale(inode, UINT64_MAX);
     if (!removed.ok()) {
       co_return removed.error();
     }
     co_return true;
   }
-  co_return co_await RemoveOrphanBatch(work);
+  const Status removed = co_await RemoveOrphan(inode);
+  if (!removed.ok()) {
+    co_return removed.error();
+  }
+  co_return false;
 }
 
-Task<Result<bool>> Reaper::RemoveOrphanBatch(Work& work) {
-  const NamespaceKey key = NamespaceKey::Orphan(work.inode);
+Task<Status> Reaper::RemoveOrphan(InodeNumber inode) {
+  const NamespaceKey key = NamespaceKey::Orphan(inode);
   {
     // Not held while the batch waits for space (unpin.h).
     Store::Lookup found = co_await store_.Get(key, ReadOptions());
@@ -231,8 +229,8 @@ Task<Result<bool>> Reaper::RemoveOrphanBatch(Work& work) {
     }
     // A truncation that is finished has no record any more; a file that is in use waits until it is
     // forgotten.
-    if (!*found || nodes_.Contains(work.inode)) {
-      co_return false;
+    if (!*found || nodes_.Contains(inode)) {
+      co_return Status();
     }
     const Result<OrphanRecord> orphan = DecodeOrphan((*found)->bytes());
     if (!orphan.ok()) {
@@ -241,23 +239,16 @@ Task<Result<bool>> Reaper::RemoveOrphanBatch(Work& work) {
   }
   WriteBatch batch;
   batch.MarkFreesSpace();
-  Status staged = co_await StageChunkDeletes(work.inode, work.from, UINT64_MAX, batch);
+  Status staged = co_await StageChunkDeletes(inode, 0, UINT64_MAX, batch);
+  if (staged.ok()) {
+    staged = co_await StageXattrDeletes(inode, batch);
+  }
   if (!staged.ok()) {
-    co_return staged.error();
+    co_return staged;
   }
-  const bool last = work.from == UINT64_MAX;
-  if (last) {
-    Result<bool> xattrs = co_await StageXattrDeletes(work.inode, batch);
-    if (!xattrs.ok()) {
-      co_return xattrs.error();
-    }
-    batch.Delete(key);
-  }
+  batch.Delete(key);
   Status written = co_await Write(batch);
-  if (!written.ok()) {
-    co_return written.error();
-  }
-  co_return !last;
+  co_return written;
 }
 
 Task<Status> Reaper::Recover(bool start) {
@@ -278,7 +269,7 @@ Task<Status> Reaper::Recover(bool start) {
         SetStale(key->inode, Stale{{orphan->stale_from, orphan->stale_end}, false});
       }
       if (start) {
-        Push(Work{key->inode, 0});
+        Push(key->inode);
       }
     }
     if (orphans->Next() == Step::kNeedsIo) {

@@ -21,9 +21,8 @@ namespace varve {
 
 // Any thread. Its own work runs on the background executor; each batch takes the inode's lock.
 //
-// A truncated file may have stale chunks in [from, end), all beyond its size. They go in ascending order, and
-// whoever makes the file longer first removes those below its new end (RemoveStale): so nobody ever reads
-// one.
+// A truncated file may have stale chunks in [from, end), all beyond its size. Whoever makes the file longer
+// over them first removes them (RemoveStale): so nobody ever reads one.
 class Reaper {
  public:
   // All must outlive this.
@@ -40,7 +39,7 @@ class Reaper {
   void AddStale(InodeNumber inode, bool is_orphan, StaleChunks stale);
   // The truncated file has become an orphan, whose record now speaks for its chunks too.
   void MarkOrphaned(InodeNumber inode);
-  // Removes what is stale below chunk `below`. The caller holds the inode's lock.
+  // Removes what is stale, where that begins below chunk `below`. The caller holds the inode's lock.
   Task<Status> RemoveStale(InodeNumber inode, uint64_t below);
 
   // Finds in the store what was not finished before. Unless `start`, it only learns which chunks are stale.
@@ -51,30 +50,25 @@ class Reaper {
   Task<Status> Finish();
 
   uint64_t waiting() const;
-  uint64_t chunks_removed() const { return chunks_removed_.load(std::memory_order_relaxed); }
+  // Records of deletes; one that deletes a range of chunks counts once.
+  uint64_t deletes_written() const { return deletes_written_.load(std::memory_order_relaxed); }
 
  private:
   struct Stale {
     StaleChunks chunks;
     bool is_orphan = false;
   };
-  struct Work {
-    InodeNumber inode;
-    uint64_t from = 0;  // chunks below are gone
-  };
-
-  void Push(Work work);
-  std::optional<Work> Pop();
+  void Push(InodeNumber inode);
+  std::optional<InodeNumber> Pop();
   std::optional<Stale> FindStale(InodeNumber inode) const;
   void SetStale(InodeNumber inode, Stale stale);
   Task<void> Run();
-  // True when `work` is to be done again, from where it says then.
-  Task<Result<bool>> DoBatch(Work& work);
-  Task<Result<bool>> RemoveOrphanBatch(Work& work);
-  // Deletes up to Content::kDeletesPerBatch chunks in [from, end); `from` moves past them, to `end` when all
-  // are gone.
-  Task<Status> StageChunkDeletes(InodeNumber inode, uint64_t& from, uint64_t end, WriteBatch& batch) const;
-  Task<Result<bool>> StageXattrDeletes(InodeNumber inode, WriteBatch& batch) const;
+  // True when it is to be done again: something else is left of the file.
+  Task<Result<bool>> DoBatch(InodeNumber inode);
+  Task<Status> RemoveOrphan(InodeNumber inode);
+  // Deletes the chunks in [from, end): few one by one, many as a range.
+  Task<Status> StageChunkDeletes(InodeNumber inode, uint64_t from, uint64_t end, WriteBatch& batch) const;
+  Task<Status> StageXattrDeletes(InodeNumber inode, WriteBatch& batch) const;
   Task<Status> Write(WriteBatch& batch);
 
   Store& store_;
@@ -84,14 +78,14 @@ class Reaper {
   const NodeTable& nodes_;
 
   mutable std::mutex mutex_;  // guards what follows, for a few instructions
-  std::deque<Work> queue_;
+  std::deque<InodeNumber> queue_;
   std::unordered_map<uint64_t, Stale> stale_;
   bool running_ = false;
   bool stopping_ = false;
   Status failure_;
 
   std::atomic<size_t> stale_files_{0};  // spares the hot paths the mutex
-  std::atomic<uint64_t> chunks_removed_{0};
+  std::atomic<uint64_t> deletes_written_{0};
 };
 
 }  // namespace varve

@@ -243,6 +243,16 @@ void MemoryStore::AddVersionLocked(std::string_view key, Value value) {
   }
 }
 
+void MemoryStore::DeleteRangeLocked(std::string_view begin, std::string_view end) {
+  std::vector<std::string> keys;
+  for (auto entry = entries_.lower_bound(begin); entry != entries_.end() && entry->first < end; ++entry) {
+    keys.push_back(entry->first);
+  }
+  for (const std::string& key : keys) {
+    AddVersionLocked(key, nullptr);
+  }
+}
+
 Status MemoryStore::Apply(const WriteBatch& batch) {
   const std::lock_guard lock(mutex_);
   if (!read_only_reason_.empty()) {
@@ -267,6 +277,12 @@ Status MemoryStore::Apply(const WriteBatch& batch) {
     const auto key = decoder.LengthPrefixed();
     Check(kind.has_value() && key.has_value(), "a batch does not decode");
     Check(!key->empty() && key->size() <= kKeyBytesMax, "a key of a size that no store takes");
+    if (static_cast<RecordKind>(*kind) == RecordKind::kRangeTombstone) {
+      const auto end = decoder.LengthPrefixed();
+      Check(end.has_value() && *key < *end, "a batch does not decode");
+      DeleteRangeLocked(*key, *end);
+      continue;
+    }
     Value value;
     if (static_cast<RecordKind>(*kind) == RecordKind::kValue) {
       const auto bytes = decoder.LengthPrefixed();

@@ -86,6 +86,7 @@ class MemoryStore final : public Store {
   Lookup GetNow(std::string_view key, const ReadOptions& options);
   Status Apply(const WriteBatch& batch);
   void AddVersionLocked(std::string_view key, Value value);
+  void DeleteRangeLocked(std::string_view begin, std::string_view end);
   SequenceNumber PinLocked();
   void Unpin(SequenceNumber sequence);
 

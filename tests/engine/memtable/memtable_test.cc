@@ -38,6 +38,25 @@ std::string RandomKey(Prng& prng) {
   return key;
 }
 
+TEST(MemtableTest, ARangeTombstoneIsNoEntryAndTakesANumberOfItsBatch) {
+  std::string records;
+  AppendPutRecord(records, "b", "1");
+  AppendDeleteRangeRecord(records, "a", "c");
+  AppendPutRecord(records, "b", "2");
+  Memtable memtable(kCapacity);
+  EXPECT_FALSE(memtable.ranges().any());
+  const size_t before = memtable.memory_bytes();
+  ASSERT_TRUE(memtable.Apply(SequenceNumber(10), records).ok());
+  EXPECT_TRUE(memtable.ranges().any());
+  EXPECT_GT(memtable.memory_bytes(), before);
+  EXPECT_EQ(memtable.totals().entries, 2u);
+  EXPECT_EQ(memtable.totals().largest_sequence.value, 12u);
+  EXPECT_EQ(memtable.Get("b", kSequenceNumberMax)->sequence.value, 12u);
+  EXPECT_EQ(memtable.ranges().NewestAt("b", kSequenceNumberMax).value, 11u);
+  EXPECT_EQ(memtable.ranges().NewestAt("b", SequenceNumber(10)).value, 0u);
+  EXPECT_EQ(memtable.ranges().Complete().size(), 1u);
+}
+
 TEST(MemtableTest, AnEmptyOneHoldsNothing) {
   Memtable memtable(kCapacity);
   EXPECT_TRUE(memtable.empty());

@@ -1,0 +1,99 @@
+#include "engine/tree/hidden_purge.h"
+
+#include <gtest/gtest.h>
+
+#include "engine/version/version_edit.h"
+#include "tests/support/table_views.h"
+
+namespace varve {
+namespace {
+
+// Each table holds a mebibyte.
+struct Stage {
+  std::shared_ptr<LiveTables> tables = std::make_shared<LiveTables>(nullptr);
+  VersionEdit edit;
+  TreeConfig config;
+  TreePickerState state;
+  std::vector<HiddenInTable> hidden;
+
+  Stage& Add(Place place, uint64_t id, std::string smallest, std::string largest, uint64_t hidden_bytes) {
+    edit.added_tables.push_back(
+        {place, InstallStamp(edit.added_tables.size() + 1),
+         MakeView({.id = id, .smallest = std::move(smallest), .largest = std::move(largest)})});
+    edit.next_stamp = InstallStamp(edit.added_tables.size() + 1);
+    if (hidden_bytes > 0) {
+      hidden.push_back({TableId(id), Generation(1), hidden_bytes});
+    }
+    return *this;
+  }
+  Version Build() const { return ApplyVersionEdit(Version(), edit, *tables).value(); }
+  std::string Plan(PurgeNeed need = PurgeNeed::kPays) const {
+    const std::optional<CompactionPlan> plan = PlanHiddenPurge(Build(), config, state, hidden, need);
+    return plan ? ToString(*plan) : "nothing";
+  }
+};
+
+TEST(HiddenPurge, ATableOfATreeIsMergedWithItselfAtWhateverLevel) {
+  Stage stage;
+  stage.Add({1, Part::kTree}, 10, "a", "f", kMiB / 2).Add({2, Part::kTree}, 20, "a", "z", 0);
+  EXPECT_EQ(stage.Plan(), "table-merge deletes 1->1: 10, hull a..f");
+}
+
+TEST(HiddenPurge, TheTableThatGivesBackTheMostGoesFirst) {
+  Stage stage;
+  stage.Add({1, Part::kTree}, 10, "a", "f", kMiB / 2).Add({2, Part::kTree}, 20, "a", "z", kMiB);
+  EXPECT_EQ(stage.Plan(), "table-merge deletes 2->2: 20, hull a..z");
+}
+
+TEST(HiddenPurge, LessThanAQuarterOfWhatIsMergedIsNotWorthItUnlessItMustGo) {
+  Stage stage;
+  stage.Add({1, Part::kTree}, 10, "a", "f", kMiB / 5).Add({2, Part::kTree}, 20, "a", "z", 0);
+  EXPECT_EQ(stage.Plan(), "nothing");
+  EXPECT_EQ(stage.Plan(PurgeNeed::kSpace), "table-merge deletes 1->1: 10, hull a..f");
+}
+
+TEST(HiddenPurge, WhereNothingComesBackAMergeHelpsOnlyAgainstTheirNumber) {
+  Stage stage;
+  stage.Add({1, Part::kTree}, 10, "a", "f", 0);
+  stage.hidden.push_back({TableId(10), Generation(1), 0});
+  EXPECT_EQ(stage.Plan(PurgeNeed::kSpace), "nothing");
+  EXPECT_EQ(stage.Plan(PurgeNeed::kAll), "table-merge deletes 1->1: 10, hull a..f");
+}
+
+// A move would take what is hidden along.
+TEST(HiddenPurge, OneOfLevel0IsMergedDownAlsoWhereItCouldMove) {
+  Stage stage;
+  stage.Add({0, Part::kLevel0}, 1, "a", "f", kMiB);
+  EXPECT_EQ(stage.Plan(), "table-merge deletes 0->1: 1, hull a..f");
+}
+
+TEST(HiddenPurge, OneOfALogGoesDownBehindWhatIsOlderThere) {
+  Stage stage;
+  stage.Add({1, Part::kLog}, 11, "a", "d", 0).Add({1, Part::kLog}, 12, "c", "f", kMiB);
+  EXPECT_EQ(stage.Plan(), "table-merge deletes 1->2: 11(log), hull a..d");
+}
+
+TEST(HiddenPurge, OneThatAJobHoldsWaitsAndAnotherGoes) {
+  Stage stage;
+  stage.Add({1, Part::kTree}, 10, "a", "f", kMiB).Add({1, Part::kTree}, 11, "g", "k", kMiB / 2);
+  const Version version = stage.Build();
+  const auto plan = [&] {
+    return PlanHiddenPurge(version, stage.config, stage.state, stage.hidden, PurgeNeed::kPays);
+  };
+  const std::optional<CompactionPlan> first = plan();
+  ASSERT_TRUE(first.has_value());
+  stage.state.Started(*first);
+  const std::optional<CompactionPlan> second = plan();
+  ASSERT_TRUE(second.has_value());
+  EXPECT_EQ(ToString(*second), "table-merge deletes 1->1: 11, hull g..k");
+}
+
+TEST(HiddenPurge, WhatWasLearntOfAnOlderGenerationIsForgotten) {
+  Stage stage;
+  stage.Add({1, Part::kTree}, 10, "a", "f", 0);
+  stage.hidden.push_back({TableId(10), Generation(0), kMiB});
+  EXPECT_EQ(stage.Plan(PurgeNeed::kAll), "nothing");
+}
+
+}  // namespace
+}  // namespace varve
