@@ -87,6 +87,9 @@ class Memtable {
     return arena_.memory_bytes() + filter_.memory_bytes() + ranges_.memory_bytes();
   }
 
+  // Whether it should take no more, where so many bytes of memory are enough.
+  bool IsFull(size_t capacity_bytes) const { return memory_bytes() >= capacity_bytes || ranges_.full(); }
+
   // Sums over all writers' counts, exact when none is running.
   struct Totals {
     uint64_t entries = 0;  // without range tombstones

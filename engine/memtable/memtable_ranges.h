@@ -19,10 +19,14 @@ class MemtableRanges {
     const std::lock_guard lock(mutex_);
     tombstones_.Add(std::move(tombstone));
     memory_bytes_.store(tombstones_.memory_bytes(), std::memory_order_relaxed);
-    any_.store(true, std::memory_order_release);
+    size_.store(tombstones_.size(), std::memory_order_release);
   }
 
-  bool any() const { return any_.load(std::memory_order_acquire); }
+  size_t size() const { return size_.load(std::memory_order_acquire); }
+  bool any() const { return size() != 0; }
+  // A memtable with so many is to take no more, however small it is: where they overlap, each may be over the
+  // parts of all others, and one more edit of the manifest has to hold them.
+  bool full() const { return size() >= kMost; }
   size_t memory_bytes() const { return memory_bytes_.load(std::memory_order_relaxed); }
 
   SequenceNumber NewestAt(std::string_view user_key, SequenceNumber at) const {
@@ -37,10 +41,12 @@ class MemtableRanges {
   const RangeTombstones& Complete() const { return tombstones_; }
 
  private:
+  static constexpr size_t kMost = 1024;
+
   mutable std::shared_mutex mutex_;
   RangeTombstones tombstones_;  // under mutex_
   std::atomic<size_t> memory_bytes_{0};
-  std::atomic<bool> any_{false};
+  std::atomic<size_t> size_{0};
 };
 
 }  // namespace varve

@@ -53,8 +53,7 @@ Memtables::Appended Memtables::Append(WalWriter& wal, const WriteBatch& batch) {
   HeldMemtable* into = nullptr;
   {
     const std::lock_guard lock(mutex_);
-    if (state_->active->table_bytes != 0 &&
-        state_->active->memtable.memory_bytes() >= shape_.memtable_bytes) {
+    if (state_->active->table_bytes != 0 && state_->active->memtable.IsFull(shape_.memtable_bytes)) {
       if (!SwitchLocked()) {
         appended.outcome = AppendOutcome::kMemtablesFull;
         return appended;

@@ -146,7 +146,7 @@ Status StoreImpl::ReplayGroup(const WalGroup& group, SequenceNumber tables_seque
     return OkStatus();
   }
   std::vector<std::shared_ptr<HeldMemtable>>& memtables = recovered.memtables;
-  if (memtables.empty() || memtables.back()->memtable.memory_bytes() >= shape_.memtable_bytes) {
+  if (memtables.empty() || memtables.back()->memtable.IsFull(shape_.memtable_bytes)) {
     memtables.push_back(
         std::make_shared<HeldMemtable>(shape_.memtable_bytes, environment_.seed + group.header.lsn.value));
   }

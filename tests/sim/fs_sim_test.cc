@@ -25,6 +25,14 @@ TEST(FileSystemSimulation, WhatIsFsyncedSurvivesAndWhatSurvivesIsAPrefix) {
   RunSeedRange(BySeed, 1, 700);
 }
 
+TEST(FileSystemSimulation, SomeFilesAreLargeEnoughToGoAsRanges) {
+  Figures sum;
+  for (uint64_t seed = 1; seed <= 1000 && sum.ranges <= 20; ++seed) {
+    sum += BySeed(seed).figures;
+  }
+  EXPECT_GT(sum.ranges, 20u);
+}
+
 TEST(FileSystemSimulation, ASeedReplaysExactly) {
   for (const uint64_t seed : {21, 22, 23, 24, 25}) {
     RunTwice(BySeed, seed);

@@ -211,6 +211,22 @@ TEST_F(StoreRanges, OneDeletedAgainAndAgainKeepsOneTombstone) {
   ExpectAll(2000);
 }
 
+// Ranges over ranges: the parts that they make of each other are many more than they.
+TEST_F(StoreRanges, AMemtableTakesSoManyAndNoMore) {
+  options_.memtable_bytes = 16 * kMiB;
+  Open();
+  for (uint64_t n = 0; n < 3000; n++) {
+    Put(n, 10);
+    DeleteRange(n / 2, n);
+  }
+  ExpectAll(3000);
+  Settle();
+  const std::string json = harness_.store().StatisticsJson();
+  const std::string flushes = R"("flush":{"jobs":)";
+  EXPECT_GE(std::stoul(json.substr(json.find(flushes) + flushes.size())), 3u);
+  ExpectAll(3000);
+}
+
 // More of them than are kept whatever they hide: then all has to go.
 TEST_F(StoreRanges, ManySmallOnesDoNotGatherForEver) {
   options_.memtable_bytes = 1 * kMiB;
