@@ -252,8 +252,11 @@ void Scheduler::WorkForSpaceLocked() {
   // A merge whose inputs stay held takes space and gives none: then the shares are left to deletes.
   const uint64_t bytes_max = held ? environment_.allocator.numbers().user_available_bytes : SpaceForPlans();
   const std::shared_ptr<const Version> version = environment_.versions.current();
-  std::optional<CompactionPlan> plan = PickForSpace(*version, environment_.shape.tree, picker_,
-                                                    environment_.jobs.shape, bytes_max, !last_level_in_vain_);
+  std::optional<CompactionPlan> plan = PlanHiddenForSpaceLocked(*version, bytes_max);
+  if (!plan) {
+    plan = PickForSpace(*version, environment_.shape.tree, picker_, environment_.jobs.shape, bytes_max,
+                        !last_level_in_vain_);
+  }
   if (plan) {
     StartCompactionLocked(std::move(*plan));
     return;

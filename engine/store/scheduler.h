@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -150,6 +151,8 @@ class Scheduler {
   // scheduler_ranges.cc
   void StartRangeJobLocked();
   void StartHiddenPurgesLocked();
+  // What gives space back at all, and takes no more than that to do so.
+  std::optional<CompactionPlan> PlanHiddenForSpaceLocked(const Version& version, uint64_t bytes_max) const;
   void WorkForSpaceLocked();
   void StartReclaimLocked();
   // Gives up all buffers; false: there is nothing in them.

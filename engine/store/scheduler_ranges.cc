@@ -59,10 +59,10 @@ void Scheduler::StartRangeJobLocked() {
 void Scheduler::StartHiddenPurgesLocked() {
   const size_t jobs_max = kCompactionsPerExecutor * environment_.executors.size();
   const std::shared_ptr<const Version> version = environment_.versions.current();
-  while (!hidden_.empty() && compactions_ < jobs_max && version->range_tombstones() != nullptr) {
-    const PurgeNeed need = version->range_tombstones()->size() > kRangeTombstonesMax ? PurgeNeed::kAll
-                           : space_wanted_                                           ? PurgeNeed::kSpace
-                                                                                     : PurgeNeed::kPays;
+  while (!hidden_.empty() && compactions_ < jobs_max && version->range_tombstones() != nullptr &&
+         !compaction_lacks_space_ && !space_wanted_) {
+    const bool too_many = version->range_tombstones()->size() > kRangeTombstonesMax;
+    const PurgeNeed need = too_many ? PurgeNeed::kAll : PurgeNeed::kPays;
     std::optional<CompactionPlan> plan =
         PlanHiddenPurge(*version, environment_.shape.tree, picker_, hidden_, need);
     if (!plan || SpaceNeededBy(*plan, environment_.jobs.shape) > SpaceForPlans()) {
@@ -70,6 +70,22 @@ void Scheduler::StartHiddenPurgesLocked() {
     }
     StartCompactionLocked(std::move(*plan));
   }
+}
+
+std::optional<CompactionPlan> Scheduler::PlanHiddenForSpaceLocked(const Version& version,
+                                                                  uint64_t bytes_max) const {
+  if (version.range_tombstones() == nullptr) {
+    return std::nullopt;
+  }
+  std::optional<CompactionPlan> plan =
+      PlanHiddenPurge(version, environment_.shape.tree, picker_, hidden_, PurgeNeed::kSpace);
+  if (plan && SpaceNeededBy(*plan, environment_.jobs.shape) > bytes_max) {
+    return std::nullopt;
+  }
+  if (plan) {
+    plan->reason = PlanReason::kSpace;
+  }
+  return plan;
 }
 
 Task<void> Scheduler::RunRangeJob() {
