@@ -180,6 +180,25 @@ TEST_F(StoreRanges, ASeekIntoADeletedRangeReadsHardlyMoreThanAnotherHoweverMuchT
   EXPECT_LE(ReadsOfSeek(1000), 3 * reads);
 }
 
+TEST_F(StoreRanges, OneMakesRoomOnAFullDevice) {
+  options_.memtable_bytes = 1 * kMiB;
+  options_.table_bytes = 1 * kMiB;
+  options_.level1_bytes = 4 * kMiB;
+  Open();
+  const std::string value(100 * kKiB, 'v');
+  uint64_t written = 0;
+  while (harness_.Put(KeyNumbered(written), value).ok()) {
+    state_[KeyNumbered(written)] = value;
+    ASSERT_LT(++written, 5000u);
+  }
+  DeleteRange(0, written - 10);
+  for (uint64_t n = 0; n < written / 2; n++) {
+    ASSERT_TRUE(harness_.Put(KeyNumbered(n), value).ok()) << n << " of " << written;
+    state_[KeyNumbered(n)] = value;
+  }
+  ExpectAll(written);
+}
+
 TEST_F(StoreRanges, ATableOfWhichNobodySeesAnythingIsNotReadToBeDropped) {
   Open();
   Fill(4000);
