@@ -8,9 +8,7 @@
 #include <vector>
 
 #include "engine/base/prng.h"
-#include "engine/compaction/hidden_estimate.h"
 #include "engine/table/segment_layout.h"
-#include "engine/version/range_deletes.h"
 #include "tests/engine/compaction/record_model.h"
 #include "tests/engine/compaction/small_store.h"
 #include "tests/support/fault_list.h"
@@ -359,58 +357,6 @@ TEST_P(Merges, AMergeThatFailsAtAnyWriteOrReadLeavesNoTrace) {
   store_->MergeAll(1);
   EXPECT_GT(store_->ExpectCachedIsOnDevice(), 100U);
   ExpectNewest();
-}
-
-// A range tombstone over half of level 2, and then a record in the middle of it.
-TEST_P(Merges, OnlyAMergeThatReadsAllOfATableSaysThatItIsPurged) {
-  for (const ChildMerge way : {ChildMerge::kTable, ChildMerge::kBlock, ChildMerge::kAppend}) {
-    SetUp();
-    const SequenceNumber tombstone(++sequence_);
-    VersionEdit edit;
-    edit.added_range_tombstones = {{NumberedKey(0), NumberedKey(kKeys / 2), tombstone}};
-    edit.last_sequence = tombstone;
-    store_->Install(edit);
-    const SnapshotList newest{SequenceNumber(1 << 30)};
-    Put(100, 101, 1, 400);
-    store_->MergeAll(0, newest);
-    store_->limits.block = way == ChildMerge::kBlock;
-    store_->limits.append = way == ChildMerge::kAppend;
-    const Result<JobOutput> merged = store_->RunMerge(store_->PlanAll(1), newest);
-    ASSERT_TRUE(merged.ok()) << merged.ToString();
-    // Without a technique, all children become new tables at once.
-    ASSERT_EQ(ChildrenBy(merged, way), way == ChildMerge::kTable ? 0u : 1u);
-    store_->Install(merged->edit);
-    const LiveTable* const table = store_->versions->current()->tree(2).Find(NumberedKey(100));
-    ASSERT_NE(table, nullptr);
-    EXPECT_EQ(table->view().purged_up_to >= tombstone, way == ChildMerge::kTable);
-    EXPECT_EQ(
-        MayHideAny(*store_->versions->current(), *store_->versions->current()->FindRangeTombstone(tombstone)),
-        way != ChildMerge::kTable);
-  }
-}
-
-TEST_P(Merges, IndexesTellHowMuchOfATableIsHidden) {
-  RangeTombstones tombstones;
-  tombstones.Add({NumberedKey(0), NumberedKey(kKeys / 2), SequenceNumber(sequence_ + 1)});
-  uint64_t hidden = 0;
-  uint64_t bytes = 0;
-  store_->versions->current()->ForEachTable([&](const LiveTable& table) {
-    const auto estimate = [&](uint64_t at) {
-      return store_->executor
-          .Run(EstimateHidden(store_->jobs->table, table.view(), tombstones, SequenceNumber(at)))
-          .value();
-    };
-    EXPECT_EQ(estimate(sequence_), 0u) << "a snapshot sees it";
-    hidden += estimate(sequence_ + 1);
-    bytes += table.view().data_bytes();
-    if (table.largest_key() < NumberedKey(kKeys / 2)) {
-      EXPECT_EQ(estimate(sequence_ + 1), table.view().data_bytes());
-    }
-    if (table.smallest_key() >= NumberedKey(kKeys / 2)) {
-      EXPECT_EQ(estimate(sequence_ + 1), 0u);
-    }
-  });
-  EXPECT_NEAR(static_cast<double>(hidden) / static_cast<double>(bytes), 0.5, 0.02);
 }
 
 class MergeModel : public testing::TestWithParam<std::tuple<uint32_t, int>> {};
