@@ -13,7 +13,7 @@ CacheFill FillOf(const ReadOptions& options) {
   if (!options.fill_cache) {
     return CacheFill::kNothing;
   }
-  return options.keeps_value ? CacheFill::kAllButData : CacheFill::kAll;
+  return options.keeps_value ? CacheFill::kAllButLoneValues : CacheFill::kAll;
 }
 
 }  // namespace

@@ -55,12 +55,13 @@ Task<Result<BlockRef>> TableLookupWalk::ReadWanted(CacheFill fill, LookupReadahe
       return ReadBlockAndBehind(*environment_, *view_, wanted_, std::move(behind), wanted_kind_, kPurpose);
     }
   }
-  const bool enters =
-      fill == CacheFill::kAll || (fill == CacheFill::kAllButData && wanted_kind_ != BlockKind::kData);
-  if (fill == CacheFill::kAllButData && !enters) {
+  const bool lone_value =
+      fill == CacheFill::kAllButLoneValues && wanted_kind_ == BlockKind::kData && child_is_lone_;
+  if (lone_value) {
     environment_->cache.CountMiss(wanted_kind_);
   }
-  return ReadBlock(*environment_, *view_, wanted_, wanted_kind_, kPurpose, enters);
+  return ReadBlock(*environment_, *view_, wanted_, wanted_kind_, kPurpose,
+                   fill != CacheFill::kNothing && !lone_value);
 }
 
 bool TableLookupWalk::Run(const PointQuery& query) {
@@ -223,6 +224,7 @@ TableLookupWalk::Outcome TableLookupWalk::RunIndex(const PointQuery& query) {
   if (levels_left_ == 1) {
     child_ = entry->block;
     child_at_ = *i;
+    child_is_lone_ = entry->entries == 1 && !entry->is_span;
     stage_ = Stage::kData;
     return Outcome::kGoOn;
   }

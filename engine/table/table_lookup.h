@@ -64,8 +64,8 @@ enum class LookupDepth : uint8_t {
 // What a lookup that has to read leaves in the block cache.
 enum class CacheFill : uint8_t {
   kNothing,
-  // Who asks keeps what he gets: data blocks do not enter, but for those that are read ahead.
-  kAllButData,
+  // Who asks keeps what he gets: a block that holds nothing else does not enter.
+  kAllButLoneValues,
   kAll,
 };
 
@@ -139,8 +139,9 @@ class TableLookupWalk {
   IndexBlock index_;
   // index_ is the footer's.
   bool at_root_ = false;
-  // Of the data block, in index_.
+  // Of the data block, in index_; and whether it holds one record.
   uint32_t child_at_ = 0;
+  bool child_is_lone_ = false;
   uint8_t levels_left_ = 0;
   uint16_t filters_asked_ = 0, filters_passed_ = 0;
   BlockHandle child_;

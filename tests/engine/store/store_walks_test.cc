@@ -110,12 +110,13 @@ TEST(StoreWalks, LookupsThatJumpAboutReadABlockEach) {
 
 // Chunks of files: the kernel's page cache has them after that.
 TEST(StoreWalks, LookupsWhoseCallerKeepsTheValueLeaveTheBlockCacheToOthers) {
+  constexpr size_t kBlockOfItsOwn = 4096;
   StoreHarness h;
-  OpenCold(h, 1000, 500);
+  OpenCold(h, 120, kBlockOfItsOwn);
   const auto& read = h.device().counters().of(IoPurpose::kUserRead);
   const auto get = [&](bool keeps_value) {
-    const Store::Lookup found = h.Run(h.store().Get(KeyNumbered(500), {.keeps_value = keeps_value}));
-    EXPECT_TRUE(found.ok() && *found && (*found)->bytes() == std::string(500, 'v'));
+    const Store::Lookup found = h.Run(h.store().Get(KeyNumbered(50), {.keeps_value = keeps_value}));
+    EXPECT_TRUE(found.ok() && *found && (*found)->bytes() == std::string(kBlockOfItsOwn, 'v'));
     return read.reads.load();
   };
   const uint64_t first = get(true);
@@ -126,6 +127,7 @@ TEST(StoreWalks, LookupsWhoseCallerKeepsTheValueLeaveTheBlockCacheToOthers) {
   EXPECT_EQ(get(true), first + 2);
 }
 
+// Their neighbours in the block are for whoever asks next.
 TEST(StoreWalks, LookupsInOrderReadSeveralBlocksAtOnceWhoeverKeepsTheValues) {
   EXPECT_LE(ReadOfGets(400, 1, true).reads, 12U);
 }

@@ -110,9 +110,10 @@ TEST(LookupFilters, FootersAndIndexBlocksThatAreAskedAgainAndAgainAreHeld) {
   FilterDirectories filters(view.segments.size());
   const auto get_all = [&] {
     for (uint64_t i = 0; i < 20000; i += 3) {
-      const PointQuery query(NumberedKey(2 * i), kSequenceNumberMax);
+      const std::string key = NumberedKey(2 * i);
+      const PointQuery query(key, kSequenceNumberMax);
       ASSERT_EQ(ValueOf(fixture.Run(GetFromTable(fixture.environment, view, query, true, filters))),
-                ValueOf(fixture.Get(view, query.user_key)));
+                ValueOf(fixture.Get(view, key)));
     }
   };
   const auto hits = [&] {
