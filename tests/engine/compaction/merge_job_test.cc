@@ -266,29 +266,6 @@ TEST_P(Merges, MoreRecordsBecomeASegment) {
   ExpectNewest();
 }
 
-TEST_P(Merges, SmallTablesAreJoinedUnlessWhatComesMakesThemLarge) {
-  store_->limits.append = true;
-  const auto merge = [this](uint64_t step) {
-    Put(0, kKeys, step, 400);
-    store_->MergeAll(0);
-    CompactionPlan plan = store_->PlanAll(1);
-    // The children have a third of it on average.
-    plan.output_table_bytes = 3 * plan.child_bytes() / plan.children.size();
-    Result<JobOutput> output = store_->RunMerge(plan, {});
-    EXPECT_TRUE(output.ok()) << output.ToString();
-    store_->Install(output->edit);
-    // It holds what was merged.
-    plan = CompactionPlan();
-    ExpectNewest();
-    return ChildrenBy(output, ChildMerge::kAppend);
-  };
-  const uint64_t tables = store_->versions->current()->tree(2).size();
-  // Half as much as they hold: with it they hold half a table each.
-  EXPECT_EQ(merge(2), tables);
-  EXPECT_EQ(merge(50), 0u);
-  EXPECT_LT(store_->versions->current()->tree(2).size(), tables);
-}
-
 TEST_P(Merges, AChildThatNoRecordMeetsStays) {
   Put(0, kKeys / 4, 7, 400);
   Put(kKeys * 3 / 4, kKeys, 7, 400);
