@@ -85,7 +85,8 @@ class BlockCache {
   // the block is read, and that is one miss.
   BlockRef Lookup(const BlockKey& key, BlockKind kind);
   // The same for who would keep the block at hand, to use it without asking here: `held` is set once the
-  // block has had as many hits as count, while less than a quarter of the cache is held.
+  // block has had as many hits as count, while less than a quarter of the cache is held; a block of an index,
+  // less than an eighth.
   BlockRef LookupToHold(const BlockKey& key, BlockKind kind, HeldBlock& held);
   // The same as Lookup for who is no user: it counts as no hit, and the block becomes no hotter.
   BlockRef Peek(const BlockKey& key) const;

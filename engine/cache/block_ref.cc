@@ -6,7 +6,7 @@
 
 #include "engine/base/check.h"
 #include "engine/base/thread_lists.h"
-#include "engine/cache/read_page.h"
+#include "engine/cache/read_memory.h"
 
 namespace varve {
 
@@ -15,8 +15,8 @@ namespace {
 // Blocks of up to 8.5 KiB, in steps that cost 1.5% of a block of 4 KiB: a cache that is full takes one for
 // each that it gives up. At most 2.3 MiB a thread.
 using Blocks = ThreadLists<BlockRef, 128, 68, 8>;
-// What counts the references to blocks in pages. At most 16 KiB a thread.
-using BlocksInPages = ThreadLists<struct BlocksInPagesOwner, 32, 1, 512>;
+// What counts the references to blocks that lie apart. At most 16 KiB a thread.
+using BlocksApart = ThreadLists<struct BlocksApartOwner, 32, 1, 512>;
 
 }  // namespace
 
@@ -37,17 +37,17 @@ BlockRef BlockRef::Allocate(uint32_t bytes) {
   return reference;
 }
 
-BlockRef BlockRef::InPage(ReadPage& page, char* data, uint32_t bytes) {
-  void* memory = BlocksInPages::Take(sizeof(BlockInPage));
-  if (memory == nullptr) {
-    memory = std::malloc(BlocksInPages::AllocationBytes(sizeof(BlockInPage)));
-    Check(memory != nullptr, "out of memory for a block");
+BlockRef BlockRef::InMemory(ReadMemory& memory, char* data, uint32_t bytes) {
+  void* place = BlocksApart::Take(sizeof(BlockApart));
+  if (place == nullptr) {
+    place = std::malloc(BlocksApart::AllocationBytes(sizeof(BlockApart)));
+    Check(place != nullptr, "out of memory for a block");
   }
-  auto* const block = new (memory) BlockInPage;
+  auto* const block = new (place) BlockApart;
   block->bytes = bytes;
   block->data = data;
-  block->page = &page;
-  page.Share();
+  block->memory = &memory;
+  memory.Share();
   BlockRef reference;
   reference.block_ = block;
   return reference;
@@ -63,11 +63,11 @@ BlockRef BlockRef::CopyOf(std::string_view bytes) {
 
 void BlockRef::Free(Block* block) {
   if (!IsWhole(block)) {
-    auto* const in_page = static_cast<BlockInPage*>(block);
-    in_page->page->Drop();
-    in_page->~BlockInPage();
-    if (!BlocksInPages::Keep(in_page, sizeof(BlockInPage))) {
-      std::free(in_page);
+    auto* const apart = static_cast<BlockApart*>(block);
+    apart->memory->Drop();
+    apart->~BlockApart();
+    if (!BlocksApart::Keep(apart, sizeof(BlockApart))) {
+      std::free(apart);
     }
     return;
   }

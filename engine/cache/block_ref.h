@@ -1,5 +1,5 @@
 // BlockRef: a counted reference to a block's bytes in memory. One allocation holds count and bytes, or the
-// bytes lie in a page that many blocks were read into; copying a reference is one relaxed increment.
+// bytes lie apart, in what they were read into; copying a reference is one relaxed increment.
 //
 // Threads: references to one block may be copied and dropped on any threads; one BlockRef object belongs to
 // one thread at a time. The bytes are written before the first copy and never afterwards.
@@ -14,7 +14,7 @@
 
 namespace varve {
 
-class ReadPage;
+class ReadMemory;
 
 class BlockRef {
  public:
@@ -22,8 +22,8 @@ class BlockRef {
   // `bytes` of uninitialised memory, to be filled through mutable_data() before the reference is copied.
   static BlockRef Allocate(uint32_t bytes);
   static BlockRef CopyOf(std::string_view bytes);
-  // `bytes` of the page from `data` on, which stays as long as the block does.
-  static BlockRef InPage(ReadPage& page, char* data, uint32_t bytes);
+  // `bytes` of the memory from `data` on, which stays as long as the block does.
+  static BlockRef InMemory(ReadMemory& memory, char* data, uint32_t bytes);
 
   BlockRef(const BlockRef& other) : block_(other.block_) {
     if (block_ != nullptr) {
@@ -41,9 +41,9 @@ class BlockRef {
   // Precondition of the rest: not empty.
   std::string_view bytes() const { return {block_->data, block_->bytes}; }
   char* mutable_data() { return block_->data; }
-  // Whether the bytes lie in a page.
-  bool in_page() const { return !IsWhole(block_); }
-  // What the allocation takes; of a block in a page, what a copy would.
+  // Whether the bytes lie in what they were read into.
+  bool is_apart() const { return !IsWhole(block_); }
+  // What the allocation takes; of a block that lies apart, what a copy would.
   uint64_t charge() const { return AllocationBytes(block_->bytes) + kAllocatorBytes; }
   // Hands the reference over to a value that lies within the block.
   PinnedValue Pin(std::string_view value) && {
@@ -55,11 +55,11 @@ class BlockRef {
   struct Block {
     std::atomic<uint32_t> references{1};
     uint32_t bytes = 0;
-    // Behind this, or in a page.
+    // Behind this, or apart.
     char* data = nullptr;
   };
-  struct BlockInPage : Block {
-    ReadPage* page = nullptr;
+  struct BlockApart : Block {
+    ReadMemory* memory = nullptr;
   };
   static size_t AllocationBytes(uint32_t bytes);
   // malloc's own header and rounding.

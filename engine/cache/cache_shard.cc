@@ -18,8 +18,10 @@ constexpr uint8_t kHitsToProve = 1;
 // How many rounds of the main queue hits can buy. Index and filter blocks save more than their own read.
 constexpr uint8_t kHitsMaxData = 3;
 constexpr uint8_t kHitsMaxHigh = 7;
-// Of the capacity, what may be held.
+// Of the capacity, what may be held; of an index only while there is as much again for filters, which are
+// asked by more gets, and are smaller.
 constexpr uint64_t kHeldShare = 4;
+constexpr uint64_t kHeldShareIndex = 8;
 // Of the capacity, what pieces of tables for later merges leave to those for the next.
 constexpr uint64_t kWrittenForNextShare = 4;
 // At least what BlockRef::charge adds.
@@ -108,7 +110,8 @@ BlockRef BlockCache::Shard::Lookup(const BlockKey& key, uint64_t hash, BlockKind
 
 bool BlockCache::Shard::MayHold(const Entry& entry) const {
   const bool proven = entry.hits == (IsHighPriority(entry.kind) ? kHitsMaxHigh : kHitsMaxData);
-  return entry.holders > 0 || (proven && held_.bytes + entry.charge <= capacity_bytes_ / kHeldShare);
+  const uint64_t share = entry.kind == BlockKind::kIndex ? kHeldShareIndex : kHeldShare;
+  return entry.holders > 0 || (proven && held_.bytes + entry.charge <= capacity_bytes_ / share);
 }
 
 void BlockCache::Shard::LetGo(const BlockKey& key, uint64_t hash) {
@@ -289,7 +292,7 @@ void BlockCache::Shard::MoveTo(Place place, Entry* entry) {
 }
 
 void BlockCache::Shard::LeavePage(Entry* entry) {
-  if (entry->block.in_page()) {
+  if (entry->block.is_apart()) {
     entry->block = BlockRef::CopyOf(entry->block.bytes());
   }
 }

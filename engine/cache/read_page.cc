@@ -32,9 +32,8 @@ void ReadPage::Prepare() {
   }
 }
 
-void ReadPage::Free() {
+ReadPage::~ReadPage() {
   munmap(data_, kBytes);
-  delete this;
 }
 
 }  // namespace varve

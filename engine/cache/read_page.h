@@ -1,25 +1,18 @@
-// ReadPage: one huge page of memory, which those who point into it count.
+// ReadPage: one huge page of memory, which many blocks were read into.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
-#include <cstdint>
+
+#include "engine/cache/read_memory.h"
 
 namespace varve {
 
-// Any thread.
-class ReadPage {
+class ReadPage final : public ReadMemory {
  public:
   static constexpr size_t kBytes = size_t{2} << 20;
 
   // With one reference. Running out of memory ends the process.
   static ReadPage* Make();
-  void Share() { references_.fetch_add(1, std::memory_order_relaxed); }
-  void Drop() {
-    if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-      Free();
-    }
-  }
   // Touches its memory, so that whoever reads into it first does not wait for the kernel to clear it.
   void Prepare();
   // kBytes of it.
@@ -27,9 +20,8 @@ class ReadPage {
 
  private:
   explicit ReadPage(std::byte* data) : data_(data) {}
-  void Free();
+  ~ReadPage() override;
 
-  std::atomic<uint32_t> references_{1};
   std::byte* const data_;
 };
 

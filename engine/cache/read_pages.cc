@@ -3,20 +3,8 @@
 #include <algorithm>
 
 #include "engine/base/units.h"
-#include "engine/cache/read_page.h"
 
 namespace varve {
-
-ReadRun::~ReadRun() {
-  if (page_ != nullptr) {
-    page_->Drop();
-  }
-}
-
-BlockRef ReadRun::Block(size_t offset, uint32_t bytes) const {
-  char* const data = reinterpret_cast<char*>(bytes_.data()) + offset;
-  return page_ != nullptr ? BlockRef::InPage(*page_, data, bytes) : BlockRef::CopyOf({data, bytes});
-}
 
 ReadPages::ReadPages(uint64_t cache_bytes)
     : shares_(cache_bytes >= kCacheBytesMin),
@@ -76,7 +64,7 @@ ReadRun ReadPages::Take(size_t bytes) {
   page_->Share();
   const std::span<std::byte> span(page_->data() + used_bytes_, bytes);
   used_bytes_ += taken;
-  return ReadRun(page_, span);
+  return {page_, span};
 }
 
 }  // namespace varve

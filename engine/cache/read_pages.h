@@ -14,41 +14,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
-#include <span>
-#include <utility>
 #include <vector>
 
-#include "engine/cache/block_ref.h"
-#include "engine/device/aligned_buffer.h"
+#include "engine/base/units.h"
+#include "engine/cache/read_page.h"
+#include "engine/cache/read_run.h"
 
 namespace varve {
-
-// The memory of one read. Content is undefined until it is read.
-class ReadRun {
- public:
-  ReadRun(ReadRun&& other) noexcept
-      : buffer_(std::move(other.buffer_)),
-        page_(std::exchange(other.page_, nullptr)),
-        bytes_(std::exchange(other.bytes_, {})) {}
-  ReadRun& operator=(ReadRun&&) = delete;
-  ~ReadRun();
-
-  // Aligned as an AlignedBuffer is.
-  std::span<std::byte> span() { return bytes_; }
-  // What was read there, as a block: in place or copied.
-  BlockRef Block(size_t offset, uint32_t bytes) const;
-
- private:
-  friend class ReadPages;
-  // Blocks are copied out of a buffer, and share a page.
-  explicit ReadRun(AlignedBuffer buffer) : buffer_(std::move(buffer)), bytes_(buffer_.span()) {}
-  // Takes over one reference.
-  ReadRun(ReadPage* page, std::span<std::byte> bytes) : page_(page), bytes_(bytes) {}
-
-  AlignedBuffer buffer_;
-  ReadPage* page_ = nullptr;
-  std::span<std::byte> bytes_;
-};
 
 class ReadPages {
  public:
@@ -60,7 +32,8 @@ class ReadPages {
   ReadPages& operator=(const ReadPages&) = delete;
   ~ReadPages();
 
-  // Precondition: `bytes` is a multiple of the device's sector.
+  // Where pages are shared, blocks point into them; else they are copied out. Precondition: `bytes` is a
+  // multiple of the device's sector.
   ReadRun Take(size_t bytes);
   // Prepares one page more for what is taken later; takes up to milliseconds. False: there are enough.
   bool PrepareOne();

@@ -355,9 +355,9 @@ class PartedMerge {
   std::vector<std::optional<ChildOutput>> outputs_;
 };
 
-// Less than half a table each, or none: together they become fewer tables.
+// Less than half a table each, with what comes down to them, or none: together they become fewer tables.
 bool ChildrenAreSmall(const CompactionPlan& plan) {
-  uint64_t bytes = 0;
+  uint64_t bytes = plan.input_bytes();
   for (const std::shared_ptr<const LiveTable>& child : plan.children) {
     bytes += child->valid_bytes();
   }

@@ -161,10 +161,10 @@ std::optional<Store::Lookup> PointRead::SearchTables() {
   return answer;
 }
 
-Task<Store::Lookup> PointRead::Read(bool fill_cache, LookupReadahead& readahead) {
+Task<Store::Lookup> PointRead::Read(CacheFill fill, LookupReadahead& readahead) {
   Check(walk_.has_value(), "a get reads once, and only what memory did not have");
   while (true) {
-    Result<BlockRef> block = co_await walk_->ReadWanted(fill_cache, &readahead);
+    Result<BlockRef> block = co_await walk_->ReadWanted(fill, &readahead);
     if (block.ok()) {
       walk_->Provide(std::move(block).value());
     } else if (in_buffer()) {
@@ -189,7 +189,8 @@ std::unique_ptr<InternalIterator> NewStateIterator(const TableEnvironment& table
   options.background = &background;
   options.goes_on = read.goes_on;
   options.marks = read.marks;
-  options.fill_cache = read.fill_cache;
+  options.fill_cache = read.fill_cache && !read.keeps_value;
+  options.fill_index = read.fill_cache;
   options.pass_over_damage = read.pass_over_damage;
   const uint64_t store_bytes = state.version->totals().total_bytes;
   if (read.whole_range) {

@@ -89,7 +89,7 @@ class PointRead {
   std::optional<Store::Lookup> TryMemory();
   // Once, after a TryMemory that missed a block: reads it, and what is missing then, until there is an
   // answer. `readahead` must outlive the Task.
-  Task<Store::Lookup> Read(bool fill_cache, LookupReadahead& readahead);
+  Task<Store::Lookup> Read(CacheFill fill, LookupReadahead& readahead);
 
  private:
   std::optional<Store::Lookup> SearchTables();

@@ -95,6 +95,10 @@ struct ReadOptions {
   const Snapshot* snapshot = nullptr;
   // Bulk readers (scrub, backup) leave the block cache as it is.
   bool fill_cache = true;
+  // Whoever asks keeps what he gets, as the kernel's page cache does above a mount: blocks that hold nothing
+  // else do not enter the block cache, unless gets in the order of keys read them ahead. What finds them
+  // does: indexes and filters.
+  bool keeps_value = false;
   // Iterators only: walks on behind blocks that fail their checks. What such a block held is missing, and an
   // older version of it, or something that was deleted, may appear instead: good enough to look for names,
   // never for data.

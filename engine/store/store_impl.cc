@@ -7,6 +7,17 @@
 
 namespace varve {
 
+namespace {
+
+CacheFill FillOf(const ReadOptions& options) {
+  if (!options.fill_cache) {
+    return CacheFill::kNothing;
+  }
+  return options.keeps_value ? CacheFill::kAllButLoneValues : CacheFill::kAll;
+}
+
+}  // namespace
+
 StoreImpl::StoreImpl(StoreEnvironment environment, StoreOptions options)
     : environment_(std::move(environment)),
       options_(options),
@@ -47,9 +58,9 @@ std::optional<Store::Lookup> StoreImpl::RunInMemory(PointRead& read, HotCounters
   return answer;
 }
 
-Task<Store::Lookup> StoreImpl::ReadOn(PointRead& read, bool fill_cache, HotCounters::Line& counters) {
+Task<Store::Lookup> StoreImpl::ReadOn(PointRead& read, CacheFill fill, HotCounters::Line& counters) {
   const uint64_t begin = environment_.clock.MonotonicNanos();
-  Lookup answer = co_await read.Read(fill_cache, lookup_readahead_);
+  Lookup answer = co_await read.Read(fill, lookup_readahead_);
   counters.gets_from_device.fetch_add(1, std::memory_order_relaxed);
   if (answer.ok() && answer->has_value()) {
     counters.gets_found.fetch_add(1, std::memory_order_relaxed);
@@ -60,21 +71,17 @@ Task<Store::Lookup> StoreImpl::ReadOn(PointRead& read, bool fill_cache, HotCount
 
 class StoreImpl::UnfinishedPointRead final : public Store::UnfinishedGet {
  public:
-  UnfinishedPointRead(StoreImpl& store, std::string_view key, PointRead read, bool fill_cache,
+  UnfinishedPointRead(StoreImpl& store, std::string_view key, PointRead read, CacheFill fill,
                       HotCounters::Line& counters)
-      : store_(store),
-        key_(key),
-        read_(std::move(read), key_),
-        fill_cache_(fill_cache),
-        counters_(counters) {}
+      : store_(store), key_(key), read_(std::move(read), key_), fill_(fill), counters_(counters) {}
 
-  Task<Lookup> Finish() override { return store_.ReadOn(read_, fill_cache_, counters_); }
+  Task<Lookup> Finish() override { return store_.ReadOn(read_, fill_, counters_); }
 
  private:
   StoreImpl& store_;
   const std::string key_;
   PointRead read_;
-  const bool fill_cache_;
+  const CacheFill fill_;
   HotCounters::Line& counters_;
 };
 
@@ -101,7 +108,7 @@ std::optional<Store::Lookup> StoreImpl::BeginGet(std::string_view key, const Rea
   PointRead read = BeginPointRead(key, options, counters);
   std::optional<Lookup> answer = RunInMemory(read, counters);
   if (!answer) {
-    rest = std::make_unique<UnfinishedPointRead>(*this, key, std::move(read), options.fill_cache, counters);
+    rest = std::make_unique<UnfinishedPointRead>(*this, key, std::move(read), FillOf(options), counters);
   }
   return answer;
 }
@@ -115,7 +122,7 @@ Task<Store::Lookup> StoreImpl::Get(std::string_view key, ReadOptions options) {
   if (std::optional<Lookup> answer = RunInMemory(read, counters)) {
     co_return std::move(*answer);
   }
-  Lookup answer = co_await ReadOn(read, options.fill_cache, counters);
+  Lookup answer = co_await ReadOn(read, FillOf(options), counters);
   co_return answer;
 }
 

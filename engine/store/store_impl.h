@@ -70,7 +70,7 @@ class StoreImpl final : public Store,
   // A search as of now, and its steps, counted and timed.
   PointRead BeginPointRead(std::string_view key, const ReadOptions& options, HotCounters::Line& counters);
   std::optional<Lookup> RunInMemory(PointRead& read, HotCounters::Line& counters);
-  Task<Lookup> ReadOn(PointRead& read, bool fill_cache, HotCounters::Line& counters);
+  Task<Lookup> ReadOn(PointRead& read, CacheFill fill, HotCounters::Line& counters);
 
   // What log replay found.
   struct Recovered {

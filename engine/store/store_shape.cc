@@ -46,7 +46,7 @@ constexpr double kFilterShareMax = 0.004;
 // spares more writes; with a Log, part of the space that it may take is waste (docs/design/sst-log.md).
 constexpr double kWastedShareMin = 0.17;
 constexpr double kWastedShareMinWithSegments = 0.28;
-constexpr double kWastedShareMinWithSegmentsAndLog = 0.4;
+constexpr double kWastedShareMinWithSegmentsAndLog = 0.34;
 constexpr double kWastedShareMax = 1.0;
 
 // Of level 1's entries, what may be tombstones; docs/design/deletes.md has the measurements behind these.

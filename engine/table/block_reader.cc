@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "engine/device/aligned_buffer.h"
 #include "engine/ring/when_all.h"
 #include "engine/table/table_extents.h"
 #include "engine/table/table_format.h"
@@ -14,20 +13,34 @@ bool HandleFits(const TableView& view, const BlockHandle& handle) {
          handle.table_offset <= view.used_bytes && handle.bytes <= view.used_bytes - handle.table_offset;
 }
 
+namespace {
+
+// The first of those pieces.
+Result<DevicePiece> LocatePiece(const BlockDevice& device, const TableView& view, uint64_t table_offset,
+                                uint64_t bytes) {
+  const TableRun run = RunAt(view.extents, table_offset, bytes);
+  // Extents come from the manifest: nothing says that they are aligned, or on the device.
+  if (run.bytes == 0 || run.bytes % device.sector_bytes() != 0 ||
+      run.device_offset.value % device.sector_bytes() != 0 || run.bytes > device.size_bytes() ||
+      run.device_offset.value > device.size_bytes() - run.bytes) {
+    return TableCorruption(view.id, table_offset, "the table's extents do not hold this offset");
+  }
+  return DevicePiece{run.device_offset, run.bytes};
+}
+
+}  // namespace
+
 Result<std::vector<DevicePiece>> LocateTableBytes(const BlockDevice& device, const TableView& view,
                                                   uint64_t table_offset, uint64_t bytes) {
   std::vector<DevicePiece> pieces;
   while (bytes > 0) {
-    const TableRun run = RunAt(view.extents, table_offset, bytes);
-    // Extents come from the manifest: nothing says that they are aligned, or on the device.
-    if (run.bytes == 0 || run.bytes % device.sector_bytes() != 0 ||
-        run.device_offset.value % device.sector_bytes() != 0 || run.bytes > device.size_bytes() ||
-        run.device_offset.value > device.size_bytes() - run.bytes) {
-      return TableCorruption(view.id, table_offset, "the table's extents do not hold this offset");
+    const Result<DevicePiece> piece = LocatePiece(device, view, table_offset, bytes);
+    if (!piece.ok()) {
+      return piece.error();
     }
-    pieces.push_back({run.device_offset, run.bytes});
-    table_offset += run.bytes;
-    bytes -= run.bytes;
+    pieces.push_back(*piece);
+    table_offset += piece->bytes;
+    bytes -= piece->bytes;
   }
   return pieces;
 }
@@ -38,36 +51,43 @@ Task<Status> ReadTableBytes(const TableEnvironment& environment, const TableView
   if (purpose == IoPurpose::kCompaction && environment.cache.CopyWritten(view.id, table_offset, into)) {
     co_return OkStatus();
   }
-  const Result<std::vector<DevicePiece>> pieces = LocateTableBytes(device, view, table_offset, into.size());
-  if (!pieces.ok()) {
-    co_return pieces.error();
-  }
-  for (const DevicePiece& piece : *pieces) {
-    Status status = co_await device.Read(piece.offset, into.first(piece.bytes), purpose);
+  while (!into.empty()) {
+    const Result<DevicePiece> piece = LocatePiece(device, view, table_offset, into.size());
+    if (!piece.ok()) {
+      co_return piece.error();
+    }
+    Status status = co_await device.Read(piece->offset, into.first(piece->bytes), purpose);
     if (!status.ok()) {
       co_return status;
     }
-    into = into.subspan(piece.bytes);
+    table_offset += piece->bytes;
+    into = into.subspan(piece->bytes);
   }
   co_return OkStatus();
 }
 
 Result<BlockRef> AcceptBlock(const TableEnvironment& environment, TableId table, const BlockHandle& handle,
-                             BlockKind kind, std::string_view bytes, bool fill_cache) {
+                             BlockKind kind, const ReadRun& read, uint64_t offset, bool fill_cache) {
   const BlockIdentity identity(environment.store_uuid, table);
-  const Result<std::string_view> opened = OpenBlock(bytes, identity, kind, handle);
+  const Result<std::string_view> opened =
+      OpenBlock(read.view().substr(offset, handle.bytes), identity, kind, handle);
   if (opened.Is(ErrorCode::kUnsupported)) {
     return opened.error();
   }
   if (!opened.ok()) {
     return TableCorruption(table, handle.table_offset, opened.error().message());
   }
-  // A copy: the sectors around a block would take up to twice its room in the cache.
-  BlockRef block = BlockRef::CopyOf(bytes);
+  BlockRef block = read.Block(offset, handle.bytes);
   if (fill_cache) {
     environment.cache.Insert(CacheKeyOf(table, handle), kind, block);
   }
   return block;
+}
+
+ReadRun MemoryFor(const TableEnvironment& environment, uint64_t bytes, bool fill_cache) {
+  const uint32_t sector = environment.device.sector_bytes();
+  // In the cache the sectors around a block would take up to as much room again.
+  return fill_cache ? ReadRun::ForBlocksThatStay(bytes, sector) : ReadRun::ForBlocksThatPass(bytes, sector);
 }
 
 namespace {
@@ -80,13 +100,12 @@ Task<Result<BlockRef>> ReadFromDevice(const TableEnvironment& environment, const
   }
   const uint32_t sector = environment.device.sector_bytes();
   const uint64_t start = RoundDown(handle.table_offset, sector);
-  AlignedBuffer buffer(RoundUp(handle.end(), sector) - start, sector);
-  const Status read = co_await ReadTableBytes(environment, view, start, buffer.span(), purpose);
+  ReadRun memory = MemoryFor(environment, RoundUp(handle.end(), sector) - start, fill_cache);
+  const Status read = co_await ReadTableBytes(environment, view, start, memory.span(), purpose);
   if (!read.ok()) {
     co_return read.error();
   }
-  const std::string_view bytes = buffer.view().substr(handle.table_offset - start, handle.bytes);
-  co_return AcceptBlock(environment, view.id, handle, kind, bytes, fill_cache);
+  co_return AcceptBlock(environment, view.id, handle, kind, memory, handle.table_offset - start, fill_cache);
 }
 
 Task<Result<BlockRef>> ReadFromDeviceAndBehind(const TableEnvironment& environment, const TableView& view,
@@ -97,21 +116,21 @@ Task<Result<BlockRef>> ReadFromDeviceAndBehind(const TableEnvironment& environme
   }
   const uint32_t sector = environment.device.sector_bytes();
   const uint64_t start = RoundDown(handle.table_offset, sector);
-  AlignedBuffer buffer(RoundUp(behind.back().end(), sector) - start, sector);
-  const Status read = co_await ReadTableBytes(environment, view, start, buffer.span(), purpose);
+  ReadRun memory = MemoryFor(environment, RoundUp(behind.back().end(), sector) - start, true);
+  const Status read = co_await ReadTableBytes(environment, view, start, memory.span(), purpose);
   if (!read.ok()) {
     // It may be a sector of those behind.
     co_return co_await ReadFromDevice(environment, view, handle, kind, purpose, true);
   }
-  const auto bytes_of = [&](const BlockHandle& of) {
-    return buffer.view().substr(of.table_offset - start, of.bytes);
+  const auto accept = [&](const BlockHandle& block) {
+    return AcceptBlock(environment, view.id, block, kind, memory, block.table_offset - start, true);
   };
   for (const BlockHandle& next : behind) {
     if (!environment.cache.Peek(CacheKeyOf(view.id, next))) {
-      (void)AcceptBlock(environment, view.id, next, kind, bytes_of(next), true);
+      (void)accept(next);
     }
   }
-  co_return AcceptBlock(environment, view.id, handle, kind, bytes_of(handle), true);
+  co_return accept(handle);
 }
 
 Task<Result<BlockRef>> Read(const TableEnvironment& environment, const TableView& view,
@@ -166,16 +185,16 @@ Task<Result<BlockRef>> ReadBlock(const TableEnvironment& environment, const Tabl
 namespace {
 
 // Blocks [first, end) of `handles` lie behind each other, and none of them is cached.
-Task<Status> ReadRun(const TableEnvironment& environment, const TableView& view,
-                     const std::vector<BlockHandle>& handles, size_t first, size_t end, BlockKind kind,
-                     IoPurpose purpose, std::vector<BlockRef>& blocks) {
+Task<Status> ReadNeighbours(const TableEnvironment& environment, const TableView& view,
+                            const std::vector<BlockHandle>& handles, size_t first, size_t end, BlockKind kind,
+                            IoPurpose purpose, std::vector<BlockRef>& blocks) {
   const uint32_t sector = environment.device.sector_bytes();
   const uint64_t start = RoundDown(handles[first].table_offset, sector);
-  AlignedBuffer buffer(RoundUp(handles[end - 1].end(), sector) - start, sector);
-  Status read = co_await ReadTableBytes(environment, view, start, buffer.span(), purpose);
+  ReadRun memory = MemoryFor(environment, RoundUp(handles[end - 1].end(), sector) - start, false);
+  Status read = co_await ReadTableBytes(environment, view, start, memory.span(), purpose);
   for (size_t i = first; i < end && read.ok(); ++i) {
-    const std::string_view bytes = buffer.view().substr(handles[i].table_offset - start, handles[i].bytes);
-    Result<BlockRef> block = AcceptBlock(environment, view.id, handles[i], kind, bytes, false);
+    Result<BlockRef> block =
+        AcceptBlock(environment, view.id, handles[i], kind, memory, handles[i].table_offset - start, false);
     if (block.ok()) {
       blocks[i] = std::move(block).value();
     } else {
@@ -215,7 +234,7 @@ Task<Result<std::vector<BlockRef>>> ReadBlocks(const TableEnvironment& environme
              handles[end].end() - handles[first].table_offset <= kRunBytesMax) {
         ++end;
       }
-      reads.push_back(ReadRun(environment, view, handles, first, end, kind, purpose, blocks));
+      reads.push_back(ReadNeighbours(environment, view, handles, first, end, kind, purpose, blocks));
     }
     first = end;
   }

@@ -8,6 +8,7 @@
 
 #include "engine/base/result.h"
 #include "engine/cache/block_cache.h"
+#include "engine/cache/read_run.h"
 #include "engine/device/block_device.h"
 #include "engine/space/extent.h"
 #include "engine/table/table_environment.h"
@@ -45,16 +46,19 @@ Task<Result<BlockRef>> ReadBlockAndBehind(const TableEnvironment& environment, c
 Task<Result<BlockRef>> JoinRead(const TableEnvironment& environment, const TableView& view,
                                 BlockHandle handle, BlockKind kind, IoPurpose purpose);
 
-// Several blocks of one kind at once, in the order of `handles`; those that are cached are taken from there,
-// and what is read does not enter the cache. Blocks that lie close behind each other are read together, up to
-// 256 KiB.
+// Several blocks of one kind at once, in the order of `handles`, to be used and dropped; those that are
+// cached are taken from there, and what is read does not enter the cache. Blocks that lie close behind each
+// other are read together, up to 256 KiB.
 Task<Result<std::vector<BlockRef>>> ReadBlocks(const TableEnvironment& environment, const TableView& view,
                                                std::vector<BlockHandle> handles, BlockKind kind,
                                                IoPurpose purpose);
 
-// Verifies bytes that were read as the block that `handle` names, and makes a block of them.
+// Verifies what lies at `offset` of `read` as the block that `handle` names, and makes a block of it. What
+// enters the cache is read for blocks that stay.
 Result<BlockRef> AcceptBlock(const TableEnvironment& environment, TableId table, const BlockHandle& handle,
-                             BlockKind kind, std::string_view bytes, bool fill_cache);
+                             BlockKind kind, const ReadRun& read, uint64_t offset, bool fill_cache);
+// Memory for a read whose blocks are accepted with that `fill_cache`.
+ReadRun MemoryFor(const TableEnvironment& environment, uint64_t bytes, bool fill_cache);
 
 // Where on the device those bytes lie, in as many pieces as they do. Preconditions as for ReadTableBytes.
 Result<std::vector<DevicePiece>> LocateTableBytes(const BlockDevice& device, const TableView& view,

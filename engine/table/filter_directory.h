@@ -1,6 +1,7 @@
-// Where the filters of a table's segments lie, once somebody has read their footers, and those of their pages
-// that are asked again and again: held in the block cache, and at hand without a search in it. Most gets are
-// turned away by most filters; held, one takes two of the processor's cache misses in place of nine.
+// Where the filters of a table's segments lie, once somebody has read their footers, and what is asked again
+// and again of filters, footers and indexes: held in the block cache, and at hand without a search in it.
+// Most gets are turned away by most filters; held, one takes two of the processor's cache misses in place of
+// nine.
 //
 // Threads: any, concurrently.
 #pragma once
@@ -20,11 +21,20 @@
 
 namespace varve {
 
-// Of one segment with a filter: 32 bytes for each of its pages of 4 KiB.
+// A block of an index that is held, read once and for all.
+struct HeldIndex {
+  HeldBlock block;
+  BlockHandle handle;
+  IndexBlock index;
+};
+
+// Of one segment with a filter: 32 bytes for each of the filter's pages of 4 KiB, 8 for each block of the
+// index below its root, 100 more for each of those that is held.
 class FilterDirectory {
  public:
   // Precondition: footer.has_filter().
   explicit FilterDirectory(const SegmentFooter& footer);
+  ~FilterDirectory();
 
   const FilterGeometry& geometry() const { return geometry_; }
   const BlockHandle& PageOf(uint64_t hash) const { return SlotOf(hash).handle; }
@@ -33,6 +43,17 @@ class FilterDirectory {
   // From now on the page is held, as long as this lives. Precondition: `payload` is that of the page that
   // `page` holds, and has geometry().page_bytes() bytes.
   void Hold(uint64_t hash, HeldBlock page, std::string_view payload);
+
+  // nullptr: it is not held.
+  const SegmentFooter* Footer() const { return footer_.load(std::memory_order_acquire); }
+  // From now on the footer is held, as long as this lives. Precondition: `footer` is what `block` holds.
+  void HoldFooter(HeldBlock block, const SegmentFooter& footer);
+  // What entry `i` of the footer's root names, where that is no data block; nullptr: it is not held.
+  const HeldIndex* IndexBelowRoot(uint32_t i) const {
+    return i < root_entries_ ? below_root_[i].load(std::memory_order_acquire) : nullptr;
+  }
+  // The same from now on.
+  void HoldIndex(uint32_t i, HeldIndex index);
 
   // Fetch into the processor's caches what the calls above need: the slot, then what is held there.
   void PrefetchSlotOf(uint64_t hash) const { __builtin_prefetch(&SlotOf(hash)); }
@@ -51,6 +72,11 @@ class FilterDirectory {
 
   const FilterGeometry geometry_;
   const std::unique_ptr<Slot[]> slots_;
+  // Of the root, if data blocks are not what it names.
+  const uint32_t root_entries_;
+  // Set once and owned, as footer_ is.
+  const std::unique_ptr<std::atomic<const HeldIndex*>[]> below_root_;
+  std::atomic<const SegmentFooter*> footer_{nullptr};
   std::mutex mutex_;
   std::vector<HeldBlock> held_;  // under mutex_
 };

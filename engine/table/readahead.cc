@@ -28,12 +28,13 @@ uint64_t Readahead::PlanBytes(const BlockHandle& block) {
   return grown_bytes_;
 }
 
-std::string_view Readahead::Find(const BlockHandle& block) const {
-  if (block.table_offset < window_offset_ || block.table_offset - window_offset_ > window_.size() ||
-      block.bytes > window_.size() - (block.table_offset - window_offset_)) {
-    return {};
+std::optional<uint64_t> Readahead::Find(const BlockHandle& block) const {
+  const uint64_t size = window_.view().size();
+  if (block.table_offset < window_offset_ || block.table_offset - window_offset_ > size ||
+      block.bytes > size - (block.table_offset - window_offset_)) {
+    return std::nullopt;
   }
-  return window_.view().substr(block.table_offset - window_offset_, block.bytes);
+  return block.table_offset - window_offset_;
 }
 
 }  // namespace varve

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
+#include <optional>
 #include <utility>
 
-#include "engine/device/aligned_buffer.h"
+#include "engine/cache/read_run.h"
 #include "engine/table/table_view.h"
 
 namespace varve {
@@ -28,12 +28,13 @@ class Readahead {
   void SetNextExpected(uint64_t table_offset) { expected_offset_ = table_offset; }
 
   // The window: bytes of the table from `table_offset` on.
-  void Fill(AlignedBuffer bytes, uint64_t table_offset) {
-    window_ = std::move(bytes);
+  void Fill(ReadRun window, uint64_t table_offset) {
+    window_ = std::move(window);
     window_offset_ = table_offset;
   }
-  // The block's bytes, if the window holds them all; else empty.
-  std::string_view Find(const BlockHandle& block) const;
+  // Where in the window the block lies, if it holds all of it.
+  std::optional<uint64_t> Find(const BlockHandle& block) const;
+  const ReadRun& window() const { return window_; }
 
  private:
   uint32_t bytes_max_;
@@ -44,7 +45,7 @@ class Readahead {
   bool has_jumped_ = true;
   // Since the walk began.
   uint32_t reads_ = 0;
-  AlignedBuffer window_;
+  ReadRun window_;
   uint64_t window_offset_ = 0;
 };
 

@@ -23,12 +23,12 @@ BlockRef SegmentIterator::Fetch(const BlockHandle& handle, BlockKind kind) {
     }
   }
   if (kind == BlockKind::kData) {
-    const std::string_view bytes = readahead_.Find(handle);
-    if (!bytes.empty()) {
+    if (const std::optional<uint64_t> at = readahead_.Find(handle)) {
       if (options_.fill_cache) {
         environment_.cache.CountMiss(kind);
       }
-      Result<BlockRef> block = AcceptBlock(environment_, view_.id, handle, kind, bytes, options_.fill_cache);
+      Result<BlockRef> block =
+          AcceptBlock(environment_, view_.id, handle, kind, readahead_.window(), *at, options_.fill_cache);
       if (!block.ok()) {
         Fail(block.error());
         return {};
@@ -50,7 +50,8 @@ BlockRef SegmentIterator::TakeFromBatch(const BlockHandle& handle) {
   BlockRef block = batch_.Find(handle);
   if (block && options_.fill_cache) {
     environment_.cache.CountMiss(BlockKind::kData);
-    environment_.cache.Insert(CacheKeyOf(view_.id, handle), BlockKind::kData, block);
+    environment_.cache.Insert(CacheKeyOf(view_.id, handle), BlockKind::kData,
+                              BlockRef::CopyOf(block.bytes()));
   }
   return block;
 }
@@ -84,7 +85,7 @@ Task<Result<BlockRef>> SegmentIterator::LoadWanted() {
   const bool is_data = wanted_kind_ == BlockKind::kData;
   if (!is_data || !HandleFits(view_, wanted_)) {
     co_return co_await ReadBlock(environment_, view_, wanted_, wanted_kind_, options_.purpose,
-                                 options_.fill_cache);
+                                 options_.fill_cache || (options_.fill_index && !is_data));
   }
   if (goes_backwards()) {
     readahead_.Jump();
@@ -118,7 +119,7 @@ Task<Result<BlockRef>> SegmentIterator::LoadWanted() {
   }
   const uint32_t sector = environment_.device.sector_bytes();
   const uint64_t start = RoundDown(wanted_.table_offset, sector);
-  AlignedBuffer window(RoundUp(end, sector) - start, sector);
+  ReadRun window = MemoryFor(environment_, RoundUp(end, sector) - start, options_.fill_cache);
   const Status read = co_await ReadTableBytes(environment_, view_, start, window.span(), options_.purpose);
   if (!read.ok()) {
     co_return read.error();
@@ -127,8 +128,8 @@ Task<Result<BlockRef>> SegmentIterator::LoadWanted() {
   if (options_.fill_cache) {
     environment_.cache.CountMiss(wanted_kind_);
   }
-  co_return AcceptBlock(environment_, view_.id, wanted_, wanted_kind_, readahead_.Find(wanted_),
-                        options_.fill_cache);
+  co_return AcceptBlock(environment_, view_.id, wanted_, wanted_kind_, readahead_.window(),
+                        wanted_.table_offset - start, options_.fill_cache);
 }
 
 }  // namespace varve

@@ -46,16 +46,22 @@ std::vector<BlockHandle> TableLookupWalk::BlocksBehind(uint64_t bytes) const {
   return behind;
 }
 
-Task<Result<BlockRef>> TableLookupWalk::ReadWanted(bool fill_cache, LookupReadahead* readahead) const {
+Task<Result<BlockRef>> TableLookupWalk::ReadWanted(CacheFill fill, LookupReadahead* readahead) const {
   constexpr IoPurpose kPurpose = IoPurpose::kUserRead;
-  if (readahead != nullptr && fill_cache && wanted_kind_ == BlockKind::kData) {
+  if (readahead != nullptr && fill != CacheFill::kNothing && wanted_kind_ == BlockKind::kData) {
     std::vector<BlockHandle> behind = BlocksBehind(readahead->PlanBytes(view_->id, wanted_));
     if (!behind.empty()) {
       readahead->NoteEnd(view_->id, behind.back().end());
       return ReadBlockAndBehind(*environment_, *view_, wanted_, std::move(behind), wanted_kind_, kPurpose);
     }
   }
-  return ReadBlock(*environment_, *view_, wanted_, wanted_kind_, kPurpose, fill_cache);
+  const bool lone_value =
+      fill == CacheFill::kAllButLoneValues && wanted_kind_ == BlockKind::kData && child_is_lone_;
+  if (lone_value) {
+    environment_->cache.CountMiss(wanted_kind_);
+  }
+  return ReadBlock(*environment_, *view_, wanted_, wanted_kind_, kPurpose,
+                   fill != CacheFill::kNothing && !lone_value);
 }
 
 bool TableLookupWalk::Run(const PointQuery& query) {
@@ -159,9 +165,22 @@ TableLookupWalk::Outcome TableLookupWalk::AskFilter(const PointQuery& query, std
   return Outcome::kGoOn;
 }
 
+void TableLookupWalk::EnterIndex(const SegmentFooter& footer) {
+  index_ = footer.root();
+  levels_left_ = footer.index_levels();
+  at_root_ = true;
+  stage_ = Stage::kIndex;
+}
+
 TableLookupWalk::Outcome TableLookupWalk::RunFooter() {
+  const SegmentFooter* const known = filter_ != nullptr ? filter_->Footer() : nullptr;
+  if (known != nullptr) {
+    EnterIndex(*known);
+    return Outcome::kGoOn;
+  }
   const BlockHandle& handle = segment().footer;
-  BlockRef block = Fetch(handle, BlockKind::kFooter);
+  HeldBlock held;
+  BlockRef block = Fetch(handle, BlockKind::kFooter, &held);
   if (!block) {
     return Outcome::kNeedsBlock;
   }
@@ -170,13 +189,15 @@ TableLookupWalk::Outcome TableLookupWalk::RunFooter() {
     return Fail(handle.table_offset, "a segment footer is malformed");
   }
   footer_block_ = std::move(block);
-  footer_ = *footer;
-  index_ = footer_.root();
-  levels_left_ = footer_.index_levels();
-  stage_ = Stage::kIndex;
-  if (footer_.has_filter() && !filter_passed_) {
-    filter_ = &filters_->Learn(segments_left_ - 1, footer_);
-    stage_ = Stage::kFilter;
+  EnterIndex(*footer);
+  if (footer->has_filter()) {
+    filter_ = &filters_->Learn(segments_left_ - 1, *footer);
+    if (held) {
+      filter_->HoldFooter(std::move(held), *footer);
+    }
+    if (!filter_passed_) {
+      stage_ = Stage::kFilter;
+    }
   }
   return Outcome::kGoOn;
 }
@@ -185,6 +206,12 @@ TableLookupWalk::Outcome TableLookupWalk::RunIndex(const PointQuery& query) {
   const std::optional<uint32_t> i = index_.LowerBound(query.user_key);
   if (i && *i == index_.size()) {
     return Outcome::kNextSegment;
+  }
+  FilterDirectory* const held_below = at_root_ && levels_left_ > 1 ? filter_ : nullptr;
+  if (const HeldIndex* const held = i && held_below != nullptr ? held_below->IndexBelowRoot(*i) : nullptr) {
+    child_ = held->handle;
+    EnterBelow(held->index);
+    return Outcome::kGoOn;
   }
   const std::optional<IndexBlock::Entry> entry = i ? index_.At(*i) : std::nullopt;
   if (!entry) {
@@ -197,10 +224,12 @@ TableLookupWalk::Outcome TableLookupWalk::RunIndex(const PointQuery& query) {
   if (levels_left_ == 1) {
     child_ = entry->block;
     child_at_ = *i;
+    child_is_lone_ = entry->entries == 1 && !entry->is_span;
     stage_ = Stage::kData;
     return Outcome::kGoOn;
   }
-  BlockRef block = Fetch(entry->block, BlockKind::kIndex);
+  HeldBlock held;
+  BlockRef block = Fetch(entry->block, BlockKind::kIndex, held_below != nullptr ? &held : nullptr);
   if (!block) {
     return Outcome::kNeedsBlock;
   }
@@ -209,10 +238,18 @@ TableLookupWalk::Outcome TableLookupWalk::RunIndex(const PointQuery& query) {
     return Fail(entry->block.table_offset, "an index block is malformed");
   }
   child_ = entry->block;
+  if (held) {
+    held_below->HoldIndex(*i, {std::move(held), child_, *below});
+  }
   index_block_ = std::move(block);
-  index_ = *below;
-  --levels_left_;
+  EnterBelow(*below);
   return Outcome::kGoOn;
+}
+
+void TableLookupWalk::EnterBelow(const IndexBlock& index) {
+  index_ = index;
+  at_root_ = false;
+  --levels_left_;
 }
 
 TableLookupWalk::Outcome TableLookupWalk::RunData(const PointQuery& query) {

@@ -46,11 +46,12 @@ struct TableLookup {
 };
 
 // A found key costs one data block at most; segments are asked newest first, each behind its filter, which
-// is asked before the footer once `filters` knows where it lies, and before anything else once it is held.
+// is asked before the footer once `filters` knows where it lies, and before anything else once it is held. So
+// are footers, and the blocks of an index below its root.
 //
 //   TableLookupWalk walk(environment, view, filters);
 //   while (!walk.Run(query)) {
-//     Result<BlockRef> block = co_await walk.ReadWanted(fill_cache);
+//     Result<BlockRef> block = co_await walk.ReadWanted(fill);
 //     if (!block.ok()) { … } walk.Provide(std::move(*block));
 //   }
 //   Result<TableLookup> found = walk.TakeResult();
@@ -58,6 +59,14 @@ enum class LookupDepth : uint8_t {
   kRecord,
   // Filters and the ranges of blocks only: kInBlock where none of them says that the key is absent.
   kBlock,
+};
+
+// What a lookup that has to read leaves in the block cache.
+enum class CacheFill : uint8_t {
+  kNothing,
+  // Who asks keeps what he gets: a block that holds nothing else does not enter.
+  kAllButLoneValues,
+  kAll,
 };
 
 class TableLookupWalk {
@@ -74,9 +83,9 @@ class TableLookupWalk {
   // True: the walk has ended, and TakeResult() says how. False: it needs a block, to be read and provided.
   // The query is the same at each call; its key may lie elsewhere.
   bool Run(const PointQuery& query);
-  // Reads it. With `readahead`, and where lookups go through the table in order, blocks behind it enter the
-  // cache by the same read.
-  Task<Result<BlockRef>> ReadWanted(bool fill_cache, LookupReadahead* readahead = nullptr) const;
+  // Reads it. With `readahead`, unless nothing is to enter the cache, and where lookups go through the table
+  // in order, blocks behind it enter the cache by the same read.
+  Task<Result<BlockRef>> ReadWanted(CacheFill fill, LookupReadahead* readahead = nullptr) const;
   // What it needs, after a Run that answered false; and whether the filter of the segment that it is in says
   // that the key may be there.
   const BlockHandle& wanted() const { return wanted_; }
@@ -98,6 +107,8 @@ class TableLookupWalk {
   Outcome RunSegment(const PointQuery& query);
   Outcome RunRange(const PointQuery& query);
   Outcome RunFooter();
+  void EnterIndex(const SegmentFooter& footer);
+  void EnterBelow(const IndexBlock& index);
   Outcome RunFilter(const PointQuery& query);
   Outcome RunIndex(const PointQuery& query);
   Outcome RunData(const PointQuery& query);
@@ -122,12 +133,15 @@ class TableLookupWalk {
   bool filter_passed_ = false;
   bool stop_before_data_ = false;
   bool stopped_before_data_ = false;
-  BlockRef footer_block_;  // empty: not read yet
-  SegmentFooter footer_;
+  // What index_ lies in, unless the filter's directory holds that.
+  BlockRef footer_block_;
   BlockRef index_block_;
   IndexBlock index_;
-  // Of the data block, in index_.
+  // index_ is the footer's.
+  bool at_root_ = false;
+  // Of the data block, in index_; and whether it holds one record.
   uint32_t child_at_ = 0;
+  bool child_is_lone_ = false;
   uint8_t levels_left_ = 0;
   uint16_t filters_asked_ = 0, filters_passed_ = 0;
   BlockHandle child_;

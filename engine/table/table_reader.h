@@ -27,6 +27,8 @@ class ReadAheadMarks;
 struct TableIteratorOptions {
   // False: what the iterator reads does not enter the cache.
   bool fill_cache = true;
+  // Its blocks of the index do all the same.
+  bool fill_index = false;
   IoPurpose purpose = IoPurpose::kUserRead;
   // Reads of data blocks that follow each other grow from one block to this many bytes, once the iterator has
   // moved forward over two blocks; with `sequential` they are that large from the start (merges, bulk

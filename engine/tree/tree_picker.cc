@@ -103,6 +103,28 @@ std::optional<CompactionPlan> PickPseudoCompaction(const Version& version, const
   return plan.inputs.empty() ? std::nullopt : std::optional<CompactionPlan>(std::move(plan));
 }
 
+// Whether half of what the Tree holds lies in tables that take no further segment.
+bool IsFullOfSegments(const SortedTables& tree) {
+  uint64_t full_bytes = 0;
+  for (SortedTables::Cursor cursor = tree.First(); cursor.Valid(); cursor.Next()) {
+    full_bytes += cursor->view().segments.size() >= kSegmentsMax ? cursor->valid_bytes() : 0;
+  }
+  return full_bytes > 0 && 2 * full_bytes >= tree.totals().valid_bytes;
+}
+
+// The merge of level 0. Where it would write level 1 anew, since the tables there take no further segment,
+// these go into the Log first.
+std::optional<CompactionPlan> PickLevel0(const Version& version, const TreeConfig& config,
+                                         const TreePickerState& state) {
+  if (LogCapacityBytes(version, LogConfigOf(config), 1) > 0 && IsFullOfSegments(version.tree(1))) {
+    std::optional<CompactionPlan> move = PickPseudoCompaction(version, config, state, 1);
+    if (move.has_value()) {
+      return move;
+    }
+  }
+  return PlanOfLevel0(version, config, state.busy, PlanReason::kLevel0Tables);
+}
+
 // A merge of level 0 rewrites level 1 whatever it brings: it waits until it brings enough. Small tables count
 // by their size, for the merge's cost a byte; each is still one more to ask for every read, so their number
 // counts too, half as much.
@@ -222,7 +244,7 @@ std::optional<CompactionPlan> PickOf(const Version& version, const TreeConfig& c
     return PickForDeletes(version, config, state, level);
   }
   if (part == Part::kLevel0) {
-    return PlanOfLevel0(version, config, state.busy, PlanReason::kLevel0Tables);
+    return PickLevel0(version, config, state);
   }
   if (part == Part::kLog) {
     return PlanOfGroups(version, config, state.busy, level,

@@ -81,6 +81,8 @@ std::optional<Result<size_t>> Content::BeginRead(const Inode& inode, std::string
     return length;
   }
   const bool walks = ChunksTouched(offset, length) >= kChunksWorthAWalk;
+  ReadOptions of_chunks = options;
+  of_chunks.keeps_value = true;  // in the page cache, unless O_DIRECT says that it is not wanted there
   std::unique_ptr<UnfinishedRead> unfinished;
   const uint64_t chunk_bytes = format_.chunk_bytes;
   for (size_t done = 0; done < length;) {
@@ -91,7 +93,7 @@ std::optional<Result<size_t>> Content::BeginRead(const Inode& inode, std::string
     const NamespaceKey key = NamespaceKey::Chunk(inode.number, ChunkOf(at));
     std::unique_ptr<Store::UnfinishedGet> get;
     const std::optional<Store::Lookup> found =
-        walks ? store_.TryGet(key, options) : store_.BeginGet(key, options, get);
+        walks ? store_.TryGet(key, of_chunks) : store_.BeginGet(key, of_chunks, get);
     if (found && !found->ok()) {
       return found->error();
     }
@@ -141,7 +143,7 @@ Task<Result<size_t>> Content::Read(const Inode& inode, std::string_view content,
 Task<Status> Content::ReadByWalk(InodeNumber inode, uint64_t offset, std::span<char> into,
                                  ReadOptions options) const {
   options.whole_range = true;
-  options.fill_cache = into.size() < kBulkReadBytes;
+  options.keeps_value = into.size() >= kBulkReadBytes;
   const uint64_t chunk_bytes = format_.chunk_bytes;
   const uint64_t end = offset + into.size();
   const NamespaceKey lower = NamespaceKey::Chunk(inode, ChunkOf(offset));

@@ -24,7 +24,7 @@ inline Task<Result<TableLookup>> GetFromTable(const TableEnvironment& environmen
                                               PointQuery query, bool fill_cache, FilterDirectories& filters) {
   TableLookupWalk walk(environment, view, filters);
   while (!walk.Run(query)) {
-    Result<BlockRef> block = co_await walk.ReadWanted(fill_cache);
+    Result<BlockRef> block = co_await walk.ReadWanted(fill_cache ? CacheFill::kAll : CacheFill::kNothing);
     if (!block.ok()) {
       co_return block.error();
     }

@@ -19,6 +19,8 @@ struct FakeTable {
   uint64_t entries = 1000;
   uint64_t tombstones = 0;
   uint64_t hotness = 0;
+  // Which share bytes and entries evenly.
+  uint64_t segments = 1;
   uint64_t smallest_sequence = 1;
   uint64_t largest_sequence = 1;
   uint64_t generation = 1;
@@ -31,12 +33,12 @@ inline TableView MakeView(const FakeTable& fake) {
   view.id = TableId(fake.id);
   view.generation = Generation(fake.generation);
   SegmentDescriptor segment;
-  segment.entries = fake.entries;
-  segment.tombstones = fake.tombstones;
-  segment.hotness = fake.hotness;
-  segment.data_blocks = fake.bytes / (4 * kKiB) + 1;
-  segment.data_bytes = fake.bytes;
-  segment.live_bytes = fake.bytes;
+  segment.entries = fake.entries / fake.segments;
+  segment.tombstones = fake.tombstones / fake.segments;
+  segment.hotness = fake.hotness / fake.segments;
+  segment.data_blocks = fake.bytes / fake.segments / (4 * kKiB) + 1;
+  segment.data_bytes = fake.bytes / fake.segments;
+  segment.live_bytes = segment.data_bytes;
   segment.footer = {RoundUp(fake.bytes, 4096), 4096, 1, Generation(fake.generation)};
   segment.meta_bytes = 4096;
   AppendInternalKey(segment.smallest, fake.smallest, SequenceNumber(fake.largest_sequence),
@@ -45,7 +47,7 @@ inline TableView MakeView(const FakeTable& fake) {
                     RecordKind::kValue);
   segment.smallest_sequence = SequenceNumber(fake.smallest_sequence);
   segment.largest_sequence = SequenceNumber(fake.largest_sequence);
-  view.segments.push_back(std::move(segment));
+  view.segments.assign(fake.segments, segment);
   view.used_bytes = RoundUp(fake.bytes, 4096) + 4096;
   const auto units = static_cast<uint32_t>(CeilDiv(view.used_bytes, kExtentUnitBytes));
   const auto own_place = static_cast<uint32_t>(100 + fake.id * 2048);

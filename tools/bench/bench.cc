@@ -127,7 +127,10 @@ class Bench {
     limits.memory_bytes = memory_limit(true);
     limits.device = bed_.device_number();
     limits.device_bytes_per_second = options_.throttle_bytes_per_second;
-    limits.device_operations_per_second = options_.throttle_operations_per_second;
+    limits.device_writes_per_second = options_.throttle_operations_per_second;
+    limits.device_reads_per_second = options_.throttle_reads_per_second != 0
+                                         ? options_.throttle_reads_per_second
+                                         : options_.throttle_operations_per_second;
     const ControlGroup group(kControlGroupRoot, limits);
     notes_.insert(group.problems().begin(), group.problems().end());
     std::vector<std::string> arguments = options_.worker_arguments;
@@ -257,6 +260,7 @@ json OptionsJson(const BenchOptions& options, const Bed& bed, const Bench& bench
           {"device", options.bed.device.empty() ? "memory" : options.bed.device},
           {"throttle_bytes_per_second", options.throttle_bytes_per_second},
           {"throttle_operations_per_second", options.throttle_operations_per_second},
+          {"throttle_reads_per_second", options.throttle_reads_per_second},
           {"worker_arguments", options.worker_arguments}};
 }
 

@@ -128,6 +128,8 @@ void AddBenchCommand(CLI::App& app, int& exit_code, const char* version) {
                       "Bytes a second that the device reads, and writes, at most");
   command->add_option("--throttle-iops", options.throttle_operations_per_second,
                       "Requests a second that the device reads, and writes, at most");
+  command->add_option("--throttle-reads", options.throttle_reads_per_second,
+                      "The same for reads alone, where they are to be the slower ones");
   command->add_option("--json", options.json_file, "Write every figure of every run to this file");
   AddRunOptions(*command, options.run);
   command->footer(WorkloadList());

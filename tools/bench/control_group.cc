@@ -30,24 +30,25 @@ bool WriteTo(const std::string& path, const std::string& text) {
 // Version 1's throttles, in the root group: what the page cache writes later is nobody else's there.
 struct Version1Throttle {
   const char* file;
-  bool counts_bytes;
+  uint64_t ControlLimits::*limit;
 };
 constexpr Version1Throttle kVersion1Throttles[] = {
-    {"blkio.throttle.read_bps_device", true},
-    {"blkio.throttle.write_bps_device", true},
-    {"blkio.throttle.read_iops_device", false},
-    {"blkio.throttle.write_iops_device", false},
+    {"blkio.throttle.read_bps_device", &ControlLimits::device_bytes_per_second},
+    {"blkio.throttle.write_bps_device", &ControlLimits::device_bytes_per_second},
+    {"blkio.throttle.read_iops_device", &ControlLimits::device_reads_per_second},
+    {"blkio.throttle.write_iops_device", &ControlLimits::device_writes_per_second},
 };
 
 }  // namespace
 
 ControlGroup::ControlGroup(std::string root, const ControlLimits& limits) : root_(std::move(root)) {
-  const bool limits_device = limits.device_bytes_per_second != 0 || limits.device_operations_per_second != 0;
+  const bool limits_device = limits.device_bytes_per_second != 0 || limits.device_reads_per_second != 0 ||
+                             limits.device_writes_per_second != 0;
   if (limits.memory_bytes == 0 && !limits_device) {
     return;
   }
   if (Exists(root_ + "/cgroup.controllers")) {
-    LimitVersion2(limits);
+    LimitVersion2(limits, limits_device);
     return;
   }
   if (limits.memory_bytes != 0) {
@@ -91,7 +92,7 @@ void ControlGroup::LimitMemory(const std::string& file, uint64_t bytes) {
   }
 }
 
-void ControlGroup::LimitVersion2(const ControlLimits& limits) {
+void ControlGroup::LimitVersion2(const ControlLimits& limits, bool limits_device) {
   // Enabling one that is enabled already changes nothing, and they stay enabled.
   WriteTo(root_ + "/cgroup.subtree_control", "+memory");
   WriteTo(root_ + "/cgroup.subtree_control", "+io");
@@ -106,11 +107,10 @@ void ControlGroup::LimitVersion2(const ControlLimits& limits) {
   }
   const auto of = [](uint64_t limit) { return limit == 0 ? std::string("max") : std::to_string(limit); };
   const std::string bytes = of(limits.device_bytes_per_second);
-  const std::string operations = of(limits.device_operations_per_second);
-  const bool throttled = bytes != "max" || operations != "max";
-  if (throttled &&
-      !WriteTo(folder + "/io.max", fmt::format("{} rbps={} wbps={} riops={} wiops={}", limits.device, bytes,
-                                               bytes, operations, operations))) {
+  if (limits_device &&
+      !WriteTo(folder + "/io.max",
+               fmt::format("{} rbps={} wbps={} riops={} wiops={}", limits.device, bytes, bytes,
+                           of(limits.device_reads_per_second), of(limits.device_writes_per_second)))) {
     problems_.emplace_back("the device is not throttled: this machine does not let io.max be set");
   }
 }
@@ -133,8 +133,7 @@ void ControlGroup::LimitDeviceVersion1(const ControlLimits& limits) {
   // The worker must be in the root group too, whatever group its parent is in.
   procs_files_.push_back(folder + "/cgroup.procs");
   for (const Version1Throttle& throttle : kVersion1Throttles) {
-    const uint64_t limit =
-        throttle.counts_bytes ? limits.device_bytes_per_second : limits.device_operations_per_second;
+    const uint64_t limit = limits.*throttle.limit;
     if (limit == 0) {
       continue;
     }

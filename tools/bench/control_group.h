@@ -14,10 +14,12 @@ namespace varve {
 
 struct ControlLimits {
   uint64_t memory_bytes = 0;  // 0: no limit
-  // Of the device numbered `device` ("7:0"); each for reads and for writes. 0: no limit.
+  // Of the device numbered `device` ("7:0"). 0: no limit.
   std::string device;
+  // For reads and for writes.
   uint64_t device_bytes_per_second = 0;
-  uint64_t device_operations_per_second = 0;
+  uint64_t device_reads_per_second = 0;
+  uint64_t device_writes_per_second = 0;
 };
 
 // The groups are removed with this object; by then the processes in them must have ended.
@@ -41,7 +43,7 @@ class ControlGroup {
 
  private:
   void LimitMemory(const std::string& file, uint64_t bytes);
-  void LimitVersion2(const ControlLimits& limits);
+  void LimitVersion2(const ControlLimits& limits, bool limits_device);
   void LimitMemoryVersion1(const ControlLimits& limits);
   void LimitDeviceVersion1(const ControlLimits& limits);
   bool MakeGroup(const std::string& folder);

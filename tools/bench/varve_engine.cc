@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "engine/base/bound_heaps.h"
 #include "engine/base/prng.h"
 #include "engine/base/units.h"
 #include "engine/device/uring_device.h"
@@ -108,10 +107,7 @@ uint64_t NumberAt(const nlohmann::json& object, const char* name) {
 
 class VarveEngine final : public Engine {
  public:
-  VarveEngine(EngineSettings settings, const Clock& clock) : settings_(std::move(settings)), clock_(clock) {
-    // As a mount's daemon does.
-    BoundHeaps();
-  }
+  VarveEngine(EngineSettings settings, const Clock& clock) : settings_(std::move(settings)), clock_(clock) {}
   ~VarveEngine() override {
     const Status closed = Close();
     if (!closed.ok()) {

@@ -13,6 +13,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "engine/base/bound_heaps.h"
+#include "tools/bench/bench_options.h"
 #include "tools/bench/engine.h"
 #include "tools/bench/phase.h"
 #include "tools/bench/workload.h"
@@ -209,6 +211,10 @@ Status RunPhases(const WorkerOptions& worker, const RunOptions& options) {
     if (!procs) {
       return InvalidArgument(fmt::format("cannot join {}", group));
     }
+  }
+  if (IsVarve(worker.engine)) {
+    // As a mount's daemon does, before the first thread has got a heap.
+    BoundHeaps();
   }
   const SystemClock clock;
   const Result<std::unique_ptr<Lanes>> lanes = Lanes::Start(options.threads, options.spin_micros, clock);

@@ -47,6 +47,28 @@ TEST(ReadPages, BlocksOutliveTheReadAndThePages) {
   }
 }
 
+TEST(ReadRuns, BlocksThatPassLieWhereTheyWereReadAndBlocksThatStayDoNot) {
+  for (const bool pass : {true, false}) {
+    std::vector<BlockRef> blocks;
+    {
+      ReadRun run =
+          pass ? ReadRun::ForBlocksThatPass(4 * 512, 512) : ReadRun::ForBlocksThatStay(4 * 512, 512);
+      ASSERT_EQ(run.span().size(), 4U * 512);
+      std::memset(run.span().data(), 'a', 2 * 512);
+      std::memset(run.span().data() + 2 * 512, 'b', 2 * 512);
+      blocks = {run.Block(100, 900), run.Block(2 * 512, 1000)};
+      EXPECT_EQ(blocks[0].is_apart(), pass);
+      EXPECT_EQ(blocks[0].bytes().data() == run.view().data() + 100, pass);
+      // One that takes the place of another lets go of it.
+      ReadRun other = ReadRun::ForBlocksThatPass(512, 512);
+      other = std::move(run);
+      EXPECT_EQ(other.Block(0, 1).bytes(), "a");
+    }
+    EXPECT_EQ(blocks[0].bytes(), std::string(900, 'a'));
+    EXPECT_EQ(blocks[1].bytes(), std::string(1000, 'b'));
+  }
+}
+
 TEST(ReadPages, ReadsThatArriveTogetherDoNotShareBytes) {
   ReadPages pages(ReadPages::kCacheBytesMin);
   std::vector<ReadRun> runs;
@@ -63,10 +85,10 @@ TEST(ReadPages, ReadsThatArriveTogetherDoNotShareBytes) {
 
 TEST(ReadPages, SmallCachesGetCopies) {
   ReadPages small(ReadPages::kCacheBytesMin - 1);
-  EXPECT_FALSE(ReadOf(small, 1).Block(0, kBlockBytes).in_page());
+  EXPECT_FALSE(ReadOf(small, 1).Block(0, kBlockBytes).is_apart());
   EXPECT_FALSE(small.PrepareOne());
   ReadPages large(ReadPages::kCacheBytesMin);
-  EXPECT_TRUE(ReadOf(large, 1).Block(0, kBlockBytes).in_page());
+  EXPECT_TRUE(ReadOf(large, 1).Block(0, kBlockBytes).is_apart());
 }
 
 TEST(ReadPages, OnlySoManyPagesArePrepared) {
@@ -89,7 +111,7 @@ TEST(ReadPages, ABlockThatProvesItselfLeavesItsPage) {
     for (uint32_t i = 0; i < 200; ++i) {
       cache.Insert(KeyOf(i), BlockKind::kData, run.Block(i * kBlockBytes, kBlockBytes));
       if (i == 100) {
-        EXPECT_TRUE(cache.Peek(KeyOf(100)).in_page());
+        EXPECT_TRUE(cache.Peek(KeyOf(100)).is_apart());
       }
       (void)cache.Lookup(KeyOf(100), BlockKind::kData);
     }
@@ -99,7 +121,7 @@ TEST(ReadPages, ABlockThatProvesItselfLeavesItsPage) {
   }
   const BlockRef proven = cache.Peek(KeyOf(100));
   ASSERT_TRUE(IsBlock(proven, 100));
-  EXPECT_FALSE(proven.in_page());
+  EXPECT_FALSE(proven.is_apart());
   EXPECT_FALSE(cache.Peek(KeyOf(99)));
 }
 
@@ -109,13 +131,13 @@ TEST(ReadPages, ABlockThatIsHeldOrOfTheIndexLeavesItsPage) {
   const ReadRun run = ReadOf(pages, 2);
   cache.Insert(KeyOf(0), BlockKind::kData, run.Block(0, kBlockBytes));
   cache.Insert(KeyOf(1), BlockKind::kIndex, run.Block(kBlockBytes, kBlockBytes));
-  EXPECT_FALSE(cache.Peek(KeyOf(1)).in_page());
+  EXPECT_FALSE(cache.Peek(KeyOf(1)).is_apart());
   EXPECT_TRUE(IsBlock(cache.Peek(KeyOf(1)), 1));
   HeldBlock held;
   while (!held) {
     EXPECT_TRUE(IsBlock(cache.LookupToHold(KeyOf(0), BlockKind::kData, held), 0));
   }
-  EXPECT_FALSE(cache.Peek(KeyOf(0)).in_page());
+  EXPECT_FALSE(cache.Peek(KeyOf(0)).is_apart());
 }
 
 TEST(ReadPages, AReadThatIsGivenUpIsAnothers) {

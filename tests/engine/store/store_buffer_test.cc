@@ -82,8 +82,9 @@ class StoreBuffer : public ::testing::Test {
     watcher_.Forget();
     ASSERT_TRUE(harness_.Open(options_).ok());
   }
-  uint64_t BufferAnswers() {
-    const std::string json = harness_.store().StatisticsJson();
+  uint64_t BufferAnswers() { return BufferAnswersOf(harness_.store()); }
+  static uint64_t BufferAnswersOf(const Store& store) {
+    const std::string json = store.StatisticsJson();
     const std::string name = "\"answered_by_buffer\":";
     uint64_t answers = 0;
     for (size_t at = json.find(name); at != std::string::npos; at = json.find(name, at)) {
@@ -155,6 +156,74 @@ TEST_F(StoreBuffer, ASnapshotSeesThroughBuffersWhatItSaw) {
     ASSERT_EQ(found, expected == then.end() ? std::nullopt : std::optional(expected->second)) << n;
   }
   EXPECT_EQ(harness_.Scan({}, {}, snapshot.get()), then);
+}
+
+// Two stores with one history, of which one has no buffers.
+TEST_F(StoreBuffer, EverySnapshotSeesThroughBuffersWhatItSeesWithoutThem) {
+  for (const bool others : {false, true}) {
+    options_.techniques.block_merge = others;
+    options_.techniques.append_merge = others;
+    options_.techniques.sst_log = others;
+    StoreOptions plain_options = options_;
+    plain_options.techniques.compaction_buffer = false;
+    StoreHarness buffered{{.installs = &watcher_}};
+    StoreHarness plain;
+    uint64_t answers = 0;
+    const auto each = [&](const auto& call) {
+      call(buffered, options_);
+      call(plain, plain_options);
+    };
+    each([](StoreHarness& harness, const StoreOptions& options) { ASSERT_TRUE(harness.Open(options).ok()); });
+    for (int restart = 0; restart < 4; restart++) {
+      std::vector<std::shared_ptr<const Snapshot>> snapshots;
+      std::vector<std::shared_ptr<const Snapshot>> plain_snapshots;
+      for (int round = 0; round < 5; round++) {
+        snapshots.push_back(buffered.store().GetSnapshot());
+        plain_snapshots.push_back(plain.store().GetSnapshot());
+        for (int i = 0; i < 1'500; i++) {
+          const std::string key = KeyNumbered(random_.Below(kKeys));
+          const std::string value = std::to_string(++values_) + std::string(random_.Between(20, 300), 'v');
+          const bool deletes = random_.Below(100) < 20;
+          each([&](StoreHarness& harness, const StoreOptions&) {
+            ASSERT_TRUE((deletes ? harness.Delete(key) : harness.Put(key, value)).ok());
+          });
+          for (int reads = 0; reads < 3; reads++) {
+            const std::string read = KeyNumbered(random_.Below(kKeys / 2));
+            const size_t at = random_.Below(snapshots.size() + 1);
+            const bool now = at == snapshots.size();
+            ASSERT_EQ(buffered.Get(read, now ? nullptr : snapshots[at].get()),
+                      plain.Get(read, now ? nullptr : plain_snapshots[at].get()))
+                << read << " in snapshot " << at << ", restart " << restart;
+          }
+        }
+      }
+      for (uint64_t n = 0; n < kKeys; n++) {
+        const std::string key = KeyNumbered(n);
+        ASSERT_EQ(buffered.Get(key), plain.Get(key)) << key;
+        for (size_t i = 0; i < snapshots.size(); i++) {
+          ASSERT_EQ(buffered.Get(key, snapshots[i].get()), plain.Get(key, plain_snapshots[i].get()))
+              << key << " in snapshot " << i << ", restart " << restart;
+        }
+      }
+      answers += BufferAnswersOf(buffered.store());
+      snapshots.clear();
+      plain_snapshots.clear();
+      watcher_.Forget();
+      each([&](StoreHarness& harness, const StoreOptions& options) {
+        if (restart % 2 == 0) {
+          ASSERT_TRUE(harness.Run(harness.store().Sync()).ok());
+          harness.Crash();
+        } else {
+          ASSERT_TRUE(harness.Close().ok());
+        }
+        ASSERT_TRUE(harness.Open(options).ok());
+      });
+      for (uint64_t n = 0; n < kKeys; n++) {
+        ASSERT_EQ(buffered.Get(KeyNumbered(n)), plain.Get(KeyNumbered(n))) << n << ", restart " << restart;
+      }
+    }
+    EXPECT_GT(answers, 5'000U) << "others: " << others;
+  }
 }
 
 TEST_F(StoreBuffer, AStoreOpensWithEmptyOnesAfterACrashToo) {

@@ -195,6 +195,7 @@ class ModelRun {
     ReadOptions options;
     options.snapshot = snapshot;
     options.fill_cache = !random_.OneIn(4);
+    options.keeps_value = random_.OneIn(4);
     options.goes_on = random_.OneIn(4);
     options.whole_range = random_.OneIn(4);
     // Of walks anywhere, of tables that may be gone: they are but hints.

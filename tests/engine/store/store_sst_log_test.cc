@@ -17,6 +17,11 @@ namespace {
 class Watcher final : public VersionWatcher {
  public:
   void OnInstalled(const std::shared_ptr<const Version>& version, const VersionEdit& edit) override {
+    for (const VersionEdit::AddedTable& added : edit.added_tables) {
+      if (added.place == Place{1, Part::kLog} && added.view.segments.size() == kSegmentsMax) {
+        tree_when_full_came_ = std::min(tree_when_full_came_, newest().tree(1).totals().valid_bytes);
+      }
+    }
     VersionWatcher::OnInstalled(version, edit);
     most_ = std::max(most_, TablesInLogs());
     for (uint32_t level = 1; level < kLevels; level++) {
@@ -37,11 +42,14 @@ class Watcher final : public VersionWatcher {
   size_t most() const { return most_; }
   size_t deepest() const { return deepest_; }
   size_t left() const { return left_; }
+  // The least that Tree 1 held when a table with as many segments as it may have went into its Log.
+  uint64_t tree_when_full_came() const { return tree_when_full_came_; }
 
  private:
   size_t most_ = 0;
   size_t deepest_ = 0;
   size_t left_ = 0;
+  uint64_t tree_when_full_came_ = UINT64_MAX;
 };
 
 class StoreSstLog : public ::testing::Test {
@@ -107,6 +115,23 @@ TEST_F(StoreSstLog, TablesWaitThereAndEverythingIsFound) {
   EXPECT_GT(watcher_.most(), 4U);
   EXPECT_GT(watcher_.deepest(), 1U);
   EXPECT_GT(watcher_.left(), 10U) << "logs are never emptied";
+}
+
+TEST_F(StoreSstLog, TablesFullOfSegmentsWaitThereBeforeTheirLevelIsFull) {
+  options_.techniques.append_merge = true;
+  options_.techniques.block_merge = true;
+  options_.memtable_bytes = 16 * kKiB;
+  options_.level0_tables_trigger = 1;
+  options_.level1_bytes = 128 * kKiB;
+  ASSERT_TRUE(harness_.Open(options_).ok());
+  for (int round = 0; round < 2; round++) {
+    Write(24'000, 8'000);
+    Settle();
+    ExpectAll(8'000);
+    Reopen();
+  }
+  ExpectAll(8'000);
+  EXPECT_LT(watcher_.tree_when_full_came(), options_.level_ratio * options_.level1_bytes);
 }
 
 TEST_F(StoreSstLog, ASnapshotSeesThroughLogsWhatItSaw) {

@@ -78,7 +78,7 @@ struct ReadOfLookups {
   uint64_t reads;
   uint64_t bytes;
 };
-ReadOfLookups ReadOfGets(int count, int step) {
+ReadOfLookups ReadOfGets(int count, int step, bool keeps_value = false) {
   constexpr int kKeys = 1000;
   StoreHarness h;
   OpenCold(h, kKeys, 500);
@@ -87,7 +87,9 @@ ReadOfLookups ReadOfGets(int count, int step) {
   const auto& read = h.device().counters().of(IoPurpose::kUserRead);
   const ReadOfLookups before = {read.reads.load(), read.read_bytes.load()};
   for (int i = 0; i < count; ++i) {
-    EXPECT_EQ(h.Get(KeyNumbered(i * step % kKeys)), std::string(500, 'v'));
+    const Store::Lookup found =
+        h.Run(h.store().Get(KeyNumbered(i * step % kKeys), {.keeps_value = keeps_value}));
+    EXPECT_TRUE(found.ok() && *found && (*found)->bytes() == std::string(500, 'v'));
   }
   return {read.reads.load() - before.reads, read.read_bytes.load() - before.bytes};
 }
@@ -104,6 +106,51 @@ TEST(StoreWalks, LookupsThatJumpAboutReadABlockEach) {
   const ReadOfLookups jumping = ReadOfGets(50, 211);
   EXPECT_GE(jumping.reads, 30U);
   EXPECT_LE(jumping.bytes, jumping.reads * 8 * kKiB);
+}
+
+// Chunks of files: the kernel's page cache has them after that.
+TEST(StoreWalks, LookupsWhoseCallerKeepsTheValueLeaveTheBlockCacheToOthers) {
+  constexpr size_t kBlockOfItsOwn = 4096;
+  StoreHarness h;
+  OpenCold(h, 120, kBlockOfItsOwn);
+  const auto& read = h.device().counters().of(IoPurpose::kUserRead);
+  const auto get = [&](bool keeps_value) {
+    const Store::Lookup found = h.Run(h.store().Get(KeyNumbered(50), {.keeps_value = keeps_value}));
+    EXPECT_TRUE(found.ok() && *found && (*found)->bytes() == std::string(kBlockOfItsOwn, 'v'));
+    return read.reads.load();
+  };
+  const uint64_t first = get(true);
+  // Each time the block, and no more: what finds it is in the cache.
+  EXPECT_EQ(get(true), first + 1);
+  EXPECT_EQ(get(false), first + 2);
+  // What is in the cache all the same is used.
+  EXPECT_EQ(get(true), first + 2);
+}
+
+// Their neighbours in the block are for whoever asks next.
+TEST(StoreWalks, LookupsInOrderReadSeveralBlocksAtOnceWhoeverKeepsTheValues) {
+  EXPECT_LE(ReadOfGets(400, 1, true).reads, 12U);
+}
+
+// A large read of a file: the next one asks the same part of the index.
+TEST(StoreWalks, AWalkWhoseCallerKeepsTheValuesLeavesOnlyItsIndexInTheCache) {
+  StoreHarness h;
+  OpenCold(h, 120, 4096);
+  const auto& read = h.device().counters().of(IoPurpose::kUserRead);
+  const auto reads_of_walk = [&] {
+    const uint64_t before = read.reads.load();
+    const std::unique_ptr<StoreIterator> it =
+        h.store().NewIterator(KeyNumbered(10), KeyNumbered(26), {.keeps_value = true, .whole_range = true});
+    for (h.Finish(*it, it->Seek(KeyNumbered(10))); it->Valid();) {
+      h.Finish(*it, it->Next());
+    }
+    return read.reads.load() - before;
+  };
+  const uint64_t cold = reads_of_walk();
+  const uint64_t again = reads_of_walk();
+  EXPECT_LT(again, cold);
+  EXPECT_GE(again, 1U);
+  EXPECT_EQ(reads_of_walk(), again);
 }
 
 }  // namespace

@@ -125,7 +125,7 @@ class Stage {
     }
   }
 
-  // "3:a-f*20^2!100"
+  // "3:a-f*20^2!100/4"
   void AddTable(Place place, const std::string& text) {
     FakeTable table;
     const size_t colon = text.find(':');
@@ -133,12 +133,14 @@ class Stage {
     const size_t hot = text.find('^');
     const size_t star = text.find('*');
     const size_t dead = text.find('!');
+    const size_t segments = text.find('/');
     table.id = std::stoull(text.substr(0, colon));
     table.smallest = text.substr(colon + 1, dash - colon - 1);
-    table.largest = text.substr(dash + 1, std::min({star, hot, dead, text.size()}) - dash - 1);
+    table.largest = text.substr(dash + 1, std::min({star, hot, dead, segments, text.size()}) - dash - 1);
     table.bytes = star == std::string::npos ? config_.table_bytes : std::stoull(text.substr(star + 1)) * kKiB;
     table.hotness = hot == std::string::npos ? 0 : std::stoull(text.substr(hot + 1)) * table.entries;
     table.tombstones = dead == std::string::npos ? 0 : std::stoull(text.substr(dead + 1));
+    table.segments = segments == std::string::npos ? 1 : std::stoull(text.substr(segments + 1));
     edit_.added_tables.push_back({place, InstallStamp(edit_.added_tables.size() + 1), MakeView(table)});
   }
 
