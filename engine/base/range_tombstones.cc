@@ -38,6 +38,7 @@ RangeTombstones::Fragments::iterator RangeTombstones::SplitAt(std::string_view k
     return at_or_after;
   }
   const Numbers numbers = at_or_after == fragments_.begin() ? Numbers() : std::prev(at_or_after)->second;
+  numbers_ += numbers.size();
   return fragments_.emplace_hint(at_or_after, std::string(key), numbers);
 }
 
@@ -45,6 +46,7 @@ void RangeTombstones::JoinWithBefore(Fragments::iterator fragment) {
   const bool same = fragment == fragments_.begin() ? fragment->second.empty()
                                                    : std::prev(fragment)->second == fragment->second;
   if (same) {
+    numbers_ -= fragment->second.size();
     fragments_.erase(fragment);
   }
 }
@@ -58,6 +60,7 @@ void RangeTombstones::Add(RangeTombstone tombstone) {
   for (auto fragment = SplitAt(tombstone.begin); fragment != end; ++fragment) {
     Numbers& numbers = fragment->second;
     numbers.insert(std::upper_bound(numbers.begin(), numbers.end(), sequence), sequence);
+    numbers_++;
   }
   const bool is_new =
       by_sequence_.emplace(sequence, std::make_pair(std::move(tombstone.begin), std::move(tombstone.end)))
@@ -74,7 +77,7 @@ bool RangeTombstones::Remove(SequenceNumber sequence) {
   const auto first = fragments_.find(begin);
   const auto last = fragments_.find(end);
   for (auto fragment = first; fragment != last; ++fragment) {
-    std::erase(fragment->second, sequence);
+    numbers_ -= std::erase(fragment->second, sequence);
   }
   // From behind, so that each is compared with what it will follow.
   for (auto fragment = last;;) {

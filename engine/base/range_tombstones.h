@@ -56,8 +56,8 @@ class RangeTombstones {
   size_t size() const { return by_sequence_.size(); }
   // 0 where there are none.
   SequenceNumber largest_sequence() const;
-  // About what it takes in memory.
-  size_t memory_bytes() const { return memory_bytes_; }
+  // About what it takes in memory: where ranges overlap, each is named by every part that it covers.
+  size_t memory_bytes() const { return memory_bytes_ + numbers_ * sizeof(SequenceNumber); }
 
   // Of those over the key that are not newer than `at`, the newest; 0: there is none.
   SequenceNumber NewestAt(std::string_view user_key, SequenceNumber at) const;
@@ -91,7 +91,10 @@ class RangeTombstones {
 
   std::map<SequenceNumber, std::pair<std::string, std::string>> by_sequence_;
   Fragments fragments_;
+  // Of the tombstones alone.
   size_t memory_bytes_ = 0;
+  // In all fragments.
+  size_t numbers_ = 0;
 };
 
 }  // namespace varve

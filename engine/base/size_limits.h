@@ -13,5 +13,10 @@ inline constexpr size_t kKeyBytesMax = 1024;
 inline constexpr size_t kValueBytesMax = 1 * kMiB + 64 * kKiB;
 // A 1 MiB write with its metadata. Smaller than a WAL segment.
 inline constexpr size_t kBatchBytesMax = 2 * kMiB;
+// Deletes of ranges of one batch: where they overlap, what they take in memory grows with their square.
+inline constexpr size_t kBatchRangeDeletesMax = 1024;
+// What all range tombstones of a store may take in memory: far more than are kept, and less than what a
+// manifest that means harm could ask for.
+inline constexpr size_t kRangeTombstonesBytesMax = 1 * kGiB;
 
 }  // namespace varve

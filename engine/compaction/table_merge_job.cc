@@ -43,12 +43,14 @@ struct MergeSources {
   }
 };
 
+bool IsRead(const LiveTable& table, const RangeTombstones* ranges, SequenceNumber oldest_snapshot) {
+  return ranges == nullptr || !AllHidden(*ranges, table.view(), oldest_snapshot);
+}
+
 Result<MergeSources> SourcesOf(const CompactionPlan& plan, const RangeTombstones* ranges,
                                SequenceNumber oldest_snapshot) {
   MergeSources sources;
-  const auto is_read = [&](const LiveTable& table) {
-    return ranges == nullptr || !AllHidden(*ranges, table.view(), oldest_snapshot);
-  };
+  const auto is_read = [&](const LiveTable& table) { return IsRead(table, ranges, oldest_snapshot); };
   std::vector<std::shared_ptr<const LiveTable>> tree;
   for (const PlanInput& input : plan.inputs) {
     sources.Count(*input.table, is_read(*input.table));
@@ -106,14 +108,18 @@ VersionEdit RemovalsOf(const CompactionPlan& plan) {
 
 }  // namespace
 
-uint64_t SpaceNeededBy(const CompactionPlan& plan, const TableShape& shape) {
+uint64_t SpaceNeededBy(const CompactionPlan& plan, const TableShape& shape, const RangeTombstones* ranges,
+                       SequenceNumber oldest_snapshot) {
   if (MovesTables(plan.kind)) {
     return 0;
   }
   OutputSpaceInput space;
   space.options = shape.OptionsOf(plan.output_level);
   space.table_bytes = plan.output_table_bytes;
-  const auto count = [&space](const LiveTable& table) {
+  const auto count = [&](const LiveTable& table) {
+    if (!IsRead(table, ranges, oldest_snapshot)) {
+      return;
+    }
     space.data_bytes += table.view().data_bytes();
     space.meta_bytes += table.view().meta_bytes();
     space.entries += table.entries();
@@ -140,13 +146,14 @@ uint64_t SpaceNeededBy(const CompactionPlan& plan, const TableShape& shape) {
 Task<Result<JobOutput>> RunTableMerge(JobEnvironment environment, CompactionPlan plan,
                                       std::shared_ptr<const Version> base, SnapshotList snapshots) {
   Check(plan.kind == MergeKind::kTableMerge, "a table merge was asked to run another kind of plan");
-  Result<MergeSources> sources =
-      SourcesOf(plan, base->range_tombstones(), snapshots.empty() ? SequenceNumber(0) : snapshots.front());
+  const RangeTombstones* const ranges = base->range_tombstones();
+  const SequenceNumber oldest = snapshots.empty() ? SequenceNumber(0) : snapshots.front();
+  Result<MergeSources> sources = SourcesOf(plan, ranges, oldest);
   if (!sources.ok()) {
     co_return sources.error();
   }
-  Result<SpaceReservation> reservation =
-      environment.allocator.Reserve(SpaceNeededBy(plan, environment.shape), SpaceClass::kInternal);
+  Result<SpaceReservation> reservation = environment.allocator.Reserve(
+      SpaceNeededBy(plan, environment.shape, ranges, oldest), SpaceClass::kInternal);
   if (!reservation.ok()) {
     co_return reservation.error();
   }

@@ -12,8 +12,10 @@
 namespace varve {
 
 // What RunTableMerge(plan) reserves before it writes a byte: enough for inputs and outputs to be on the
-// device at once. 0 for a trivial move.
-uint64_t SpaceNeededBy(const CompactionPlan& plan, const TableShape& shape);
+// device at once. 0 for a trivial move. With `ranges`, tables of which readers at `oldest_snapshot` and later
+// ones see nothing do not count.
+uint64_t SpaceNeededBy(const CompactionPlan& plan, const TableShape& shape,
+                       const RangeTombstones* ranges = nullptr, SequenceNumber oldest_snapshot = {});
 
 // `base` is the Version that `plan` was picked on, or a later one; `snapshots` were taken from the store
 // after it was. The outputs are durable when the Task ends; the edit takes the inputs and children away and

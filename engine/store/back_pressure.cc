@@ -14,6 +14,10 @@ constexpr double kLevel0Full = 6.0;
 // The same for overdue bytes, in units of the first level's capacity.
 constexpr double kOverdueFree = 2.0;
 constexpr double kOverdueFull = 16.0;
+// The same for range tombstones, in units of what is kept at most: beyond, a snapshot holds them up, or
+// merges do not keep up.
+constexpr double kRangesFree = 2.0;
+constexpr double kRangesFull = 8.0;
 // The rate falls geometrically from the first to the second as the pressure goes from 0 to 1: each step of
 // debt slows by the same factor, so the rate settles where the background keeps up, whatever the device's
 // speed.
@@ -37,7 +41,8 @@ double PressureOf(const Debt& debt) {
   const double overdue = Ramp(
       static_cast<double>(debt.overdue_bytes) / static_cast<double>(std::max<uint64_t>(debt.level1_bytes, 1)),
       kOverdueFree, kOverdueFull);
-  return std::max({memory, level0, overdue});
+  const double ranges = Ramp(debt.range_tombstones, kRangesFree, kRangesFull);
+  return std::max({memory, level0, overdue, ranges});
 }
 
 uint64_t RateAt(double pressure) {

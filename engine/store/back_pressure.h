@@ -20,6 +20,8 @@ struct Debt {
   // Bytes that levels hold beyond their capacity, and the capacity of the first level: the unit of concern.
   uint64_t overdue_bytes = 0;
   uint64_t level1_bytes = 1;
+  // In units of so many that they are too many.
+  double range_tombstones = 0;
 };
 
 // 0: nobody waits. 1: as slow as it gets.

@@ -72,7 +72,7 @@ Memtables::Appended Memtables::Append(WalWriter& wal, const WriteBatch& batch) {
     }
     into = state_->active.get();
     into->table_bytes += TableBytesOf(batch);
-    into->has_deletes = into->has_deletes || batch.frees_space();
+    into->has_deletes = into->has_deletes || batch.frees_space() || batch.range_deletes() != 0;
     into->deletes += batch.deletes();
     first = logged.first_sequence;
     write_due = logged.write_due;

@@ -326,6 +326,7 @@ void Scheduler::UpdatePressure() {
   debt.level0_tables_trigger = tree.level0_tables_trigger;
   debt.overdue_bytes = CompactionDebtBytes(*version, tree);
   debt.level1_bytes = tree.level1_bytes;
+  debt.range_tombstones = RangeDebt(*version);
   throttle_.SetRate(RateAt(PressureOf(debt)));
 }
 

@@ -153,6 +153,10 @@ class Scheduler {
   void StartHiddenPurgesLocked();
   // What gives space back at all, and takes no more than that to do so.
   std::optional<CompactionPlan> PlanHiddenForSpaceLocked(const Version& version, uint64_t bytes_max) const;
+  std::optional<CompactionPlan> PlanHiddenLocked(const Version& version, PurgeNeed need,
+                                                 uint64_t bytes_max) const;
+  // How many range tombstones there are, in units of too many.
+  static double RangeDebt(const Version& version);
   void WorkForSpaceLocked();
   void StartReclaimLocked();
   // Gives up all buffers; false: there is nothing in them.
@@ -181,8 +185,8 @@ class Scheduler {
   // scheduler_ranges.cc
   Task<void> RunRangeJob();
   Task<Status> RetireRangeTombstones(const Version& version, const std::vector<SequenceNumber>& snapshots);
-  // How much of each table is hidden from everybody, where that has changed; false: some are left.
-  Task<bool> EstimateAllHidden(const Version& version, SequenceNumber oldest_snapshot);
+  // How much of each table is hidden from everybody. Reads where that has changed; false: some are left.
+  Task<bool> EstimateAllHidden(const Version& version, SequenceNumber oldest_snapshot, HiddenTables& hidden);
   Task<void> RunReclaimJob();
   // Ends when readers have let go of a replaced table, or have not for long.
   Task<void> WaitForReaders();
@@ -255,7 +259,7 @@ class Scheduler {
   bool range_work_left_ = false;
   // The Version that it looked at, and what it found there.
   std::weak_ptr<const Version> looked_for_ranges_;
-  std::vector<HiddenInTable> hidden_;
+  HiddenTables hidden_;
   std::vector<AsyncEvent*> settling_;
 
   // What the log has let go of and the manifest still names. The flush job's own: there is one at a time.
@@ -267,7 +271,6 @@ class Scheduler {
     uint64_t bytes = 0;
     // With the range tombstones up to this one.
     SequenceNumber as_of;
-    bool is_hidden = false;
   };
   std::map<std::pair<TableId, Generation>, HiddenEstimate> estimates_;
   // The trim loop's: views from this stamp on came since the last trim.

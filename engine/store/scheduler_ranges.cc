@@ -17,27 +17,41 @@ namespace {
 // A range tombstone frees space only once it has left its memtable: with it, space comes back in seconds, and
 // without a table of level 0 for each. A listing of names may take as long.
 constexpr uint64_t kRangeFlushNanos = 2'000'000'000;
+// While they keep coming each wait is twice the one before, up to this: a trickle of them is not to write a
+// table of level 0 for each.
+constexpr uint64_t kRangeFlushNanosMax = 32'000'000'000;
 // More are looked at by every read, and copied at each install that changes them: then what they hide has to
 // go, at whatever price.
 constexpr size_t kRangeTombstonesMax = 4096;
+constexpr size_t kRangeTombstonesMemoryMax = 64 * kMiB;
 // Indexes that are read before others have their turn, and what was learnt is used.
 constexpr size_t kEstimatesAtOnce = 32;
+// The same of tables that are only looked up.
+constexpr size_t kTablesAtOnce = 256;
 
 }  // namespace
 
 Task<void> Scheduler::RangeLoop() {
+  const Clock& clock = Executor::Current().clock();
+  uint64_t wait = 0;
+  uint64_t waited = 0;
   while (true) {
     co_await range_deleted_.Wait();
+    const bool keeps_coming = wait != 0 && clock.MonotonicNanos() < waited + wait;
+    wait = keeps_coming ? std::min(2 * wait, kRangeFlushNanosMax) : kRangeFlushNanos;
     if (!cancelled_.load()) {
-      co_await range_sleep_.For(kRangeFlushNanos);
+      co_await range_sleep_.For(wait);
     }
     if (cancelled_.load()) {
       break;
     }
+    waited = clock.MonotonicNanos();
     range_deleted_.Reset();
     const Memtables::Fill fill = environment_.memtables.fill();
-    if (fill.active_ranges && fill.immutables == 0) {
-      environment_.memtables.Switch();
+    const bool waits = fill.active_ranges && (fill.immutables != 0 || !environment_.memtables.Switch());
+    if (waits && !environment_.health.read_only()) {
+      // Nothing else may come that would set it.
+      range_deleted_.Set();
     }
     Wake();
   }
@@ -61,11 +75,10 @@ void Scheduler::StartHiddenPurgesLocked() {
   const std::shared_ptr<const Version> version = environment_.versions.current();
   while (!hidden_.empty() && compactions_ < jobs_max && version->range_tombstones() != nullptr &&
          !compaction_lacks_space_ && !space_wanted_) {
-    const bool too_many = version->range_tombstones()->size() > kRangeTombstonesMax;
-    const PurgeNeed need = too_many ? PurgeNeed::kAll : PurgeNeed::kPays;
-    std::optional<CompactionPlan> plan =
-        PlanHiddenPurge(*version, environment_.shape.tree, picker_, hidden_, need);
-    if (!plan || SpaceNeededBy(*plan, environment_.jobs.shape) > SpaceForPlans()) {
+    const PurgeNeed need = RangeDebt(*version) > 1 ? PurgeNeed::kAll : PurgeNeed::kPays;
+    // While readers hold what they replace they give no space back: the shares stay with what has to be done.
+    std::optional<CompactionPlan> plan = PlanHiddenLocked(*version, need, LimitsOfDeletesLocked().bytes_max);
+    if (!plan) {
       return;
     }
     StartCompactionLocked(std::move(*plan));
@@ -77,15 +90,30 @@ std::optional<CompactionPlan> Scheduler::PlanHiddenForSpaceLocked(const Version&
   if (version.range_tombstones() == nullptr) {
     return std::nullopt;
   }
-  std::optional<CompactionPlan> plan =
-      PlanHiddenPurge(version, environment_.shape.tree, picker_, hidden_, PurgeNeed::kSpace);
-  if (plan && SpaceNeededBy(*plan, environment_.jobs.shape) > bytes_max) {
-    return std::nullopt;
-  }
+  std::optional<CompactionPlan> plan = PlanHiddenLocked(version, PurgeNeed::kSpace, bytes_max);
   if (plan) {
     plan->reason = PlanReason::kSpace;
   }
   return plan;
+}
+
+std::optional<CompactionPlan> Scheduler::PlanHiddenLocked(const Version& version, PurgeNeed need,
+                                                          uint64_t bytes_max) const {
+  const SequenceNumber oldest =
+      environment_.snapshots.SequencesToKeep(environment_.memtables.visible_number()).front();
+  return PlanHiddenPurge(
+      version, environment_.shape.tree, picker_, hidden_, need, [&](const CompactionPlan& plan) {
+        return SpaceNeededBy(plan, environment_.jobs.shape, version.range_tombstones(), oldest) <= bytes_max;
+      });
+}
+
+double Scheduler::RangeDebt(const Version& version) {
+  const RangeTombstones* const ranges = version.range_tombstones();
+  if (ranges == nullptr) {
+    return 0;
+  }
+  return std::max(static_cast<double>(ranges->size()) / kRangeTombstonesMax,
+                  static_cast<double>(ranges->memory_bytes()) / kRangeTombstonesMemoryMax);
 }
 
 Task<void> Scheduler::RunRangeJob() {
@@ -96,13 +124,8 @@ Task<void> Scheduler::RunRangeJob() {
   if (!retired.ok() && !retired.Is(ErrorCode::kNoSpace)) {
     environment_.health.Fail("giving up range tombstones", retired.error());
   }
-  const bool all = co_await EstimateAllHidden(*version, snapshots.front());
-  std::vector<HiddenInTable> hidden;
-  for (const auto& [table, estimate] : estimates_) {
-    if (estimate.is_hidden) {
-      hidden.push_back({table.first, table.second, estimate.bytes});
-    }
-  }
+  HiddenTables hidden;
+  const bool all = co_await EstimateAllHidden(*version, snapshots.front(), hidden);
   JobEnded([&] {
     range_job_ = false;
     range_work_left_ = !all;
@@ -128,37 +151,52 @@ Task<Status> Scheduler::RetireRangeTombstones(const Version& version,
   co_return installed.status();
 }
 
-Task<bool> Scheduler::EstimateAllHidden(const Version& version, SequenceNumber oldest_snapshot) {
+Task<bool> Scheduler::EstimateAllHidden(const Version& version, SequenceNumber oldest_snapshot,
+                                        HiddenTables& hidden) {
   const RangeTombstones& tombstones = *version.range_tombstones();
+  std::vector<std::pair<uint32_t, std::shared_ptr<const LiveTable>>> tables;
+  for (uint32_t level = 0; level < kLevels; ++level) {
+    version.ForEachSharedTableOf(
+        level, [&](const std::shared_ptr<const LiveTable>& table) { tables.emplace_back(level, table); });
+  }
   std::map<std::pair<TableId, Generation>, HiddenEstimate> estimates;
-  std::vector<std::shared_ptr<const LiveTable>> to_read;
-  version.ForEachSharedTable([&](const std::shared_ptr<const LiveTable>& table) {
+  size_t reads = 0;
+  bool all = true;
+  for (size_t i = 0; i < tables.size(); ++i) {
+    if (i % kTablesAtOnce == kTablesAtOnce - 1) {
+      co_await Executor::Current().Yield();
+    }
+    const auto& [level, table] = tables[i];
     const TableView& view = table->view();
     const SequenceNumber newest = tombstones.NewestOver(table->range(), oldest_snapshot);
     if (newest <= std::max(view.purged_up_to, view.smallest_sequence())) {
-      return;
+      continue;
     }
+    HiddenEstimate estimate{view.data_bytes(), newest};
     const auto known = estimates_.find({view.id, view.generation});
-    if (known != estimates_.end() && known->second.as_of >= newest) {
-      estimates.insert(*known);
+    if (AllHidden(tombstones, view, oldest_snapshot)) {
+      // Its index would say no more.
+    } else if (known != estimates_.end() && known->second.as_of >= newest) {
+      estimate = known->second;
+    } else if (reads == kEstimatesAtOnce || cancelled_.load()) {
+      all = false;
+      continue;
     } else {
-      to_read.push_back(table);
+      const Result<uint64_t> bytes =
+          co_await EstimateHidden(environment_.jobs.table, view, tombstones, oldest_snapshot);
+      co_await Executor::Current().Yield();
+      if (!bytes.ok()) {
+        // It is asked again for the next Version; one that can never be read is for merges to fail at.
+        continue;
+      }
+      reads++;
+      estimate.bytes = *bytes;
     }
-  });
-  const size_t reads = std::min(to_read.size(), kEstimatesAtOnce);
-  for (size_t i = 0; i < reads && !cancelled_.load(); ++i) {
-    const TableView& view = to_read[i]->view();
-    const Result<uint64_t> bytes =
-        co_await EstimateHidden(environment_.jobs.table, view, tombstones, oldest_snapshot);
-    HiddenEstimate& estimate = estimates[{view.id, view.generation}];
-    estimate.as_of = tombstones.NewestOver(to_read[i]->range(), oldest_snapshot);
-    // A table that cannot be read is for the merges that need it to fail at.
-    estimate.is_hidden = bytes.ok();
-    estimate.bytes = bytes.ok() ? *bytes : 0;
-    co_await Executor::Current().Yield();
+    estimates[{view.id, view.generation}] = estimate;
+    hidden[{view.id, view.generation}] = {level, view.smallest, table->valid_bytes(), estimate.bytes};
   }
   estimates_ = std::move(estimates);
-  co_return reads == to_read.size();
+  co_return all;
 }
 
 }  // namespace varve

@@ -46,7 +46,7 @@ class WriteBatch {
   void Delete(std::string_view key);
   // Deletes every key in [begin, end), at the cost of one record however many there are. Worth it from some
   // dozens on: what hides a range is looked at by every read until the keys are gone from the device. An
-  // empty range is none.
+  // empty range is none. At most kBatchRangeDeletesMax.
   void DeleteRange(std::string_view begin, std::string_view end);
   void Clear();
 
@@ -62,7 +62,9 @@ class WriteBatch {
   void MarkFreesSpace() { marked_frees_space_ = true; }
   bool frees_space() const { return marked_frees_space_ || (only_deletes_ && count_ != 0); }
   // False once a key or value, or the whole, is larger than the store takes.
-  bool within_limits() const { return within_limits_ && records_.size() <= kBatchBytesMax; }
+  bool within_limits() const {
+    return within_limits_ && records_.size() <= kBatchBytesMax && range_deletes_ <= kBatchRangeDeletesMax;
+  }
 
   // The encoded records: for each, a kind byte, the length-prefixed key and, for a put, the length-prefixed
   // value, for a range its end (engine/base/batch_records.h).

@@ -42,7 +42,7 @@ Memtables::Appended StoreImpl::Append(const WriteBatch& batch) {
       counters.range_deletes.fetch_add(batch.range_deletes(), std::memory_order_relaxed);
       scheduler_->MarkRangeDeleted();
     }
-    if (batch.frees_space()) {
+    if (batch.frees_space() || batch.range_deletes() != 0) {
       scheduler_->OnDeletesWritten();
     }
   } else if (appended.outcome == AppendOutcome::kLogFailed) {

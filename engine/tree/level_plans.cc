@@ -90,14 +90,20 @@ CompactionPlan PlanOfItself(const TreeConfig& config, uint32_t level,
 
 std::optional<CompactionPlan> PlanOfLevel0(const Version& version, const TreeConfig& config,
                                            const BusySet& busy, PlanReason reason) {
-  const std::vector<StampedTable>& tables = version.level0();
-  if (tables.empty()) {
+  if (version.level0().empty()) {
     return std::nullopt;
   }
+  return PlanOfLevel0Over(version, config, busy, version.level0().front()->range(), reason);
+}
+
+std::optional<CompactionPlan> PlanOfLevel0Over(const Version& version, const TreeConfig& config,
+                                               const BusySet& busy, const KeyRangeView& range,
+                                               PlanReason reason) {
+  const std::vector<StampedTable>& tables = version.level0();
   CompactionPlan plan;
   plan.reason = reason;
   plan.output_level = 1;
-  plan.hull = tables.front()->range().Owned();
+  plan.hull = range.Owned();
   std::vector<bool> chosen(tables.size(), false);
   CloseUnderOverlap(tables, chosen, plan.hull);
   AddChosen(plan, {0, Part::kLevel0}, tables, chosen);

@@ -29,6 +29,11 @@ CompactionPlan PlanOfItself(const TreeConfig& config, uint32_t level,
 std::optional<CompactionPlan> PlanOfLevel0(const Version& version, const TreeConfig& config,
                                            const BusySet& busy, PlanReason reason);
 
+// The tables of level 0 over `range`, with all that overlaps them, transitively.
+std::optional<CompactionPlan> PlanOfLevel0Over(const Version& version, const TreeConfig& config,
+                                               const BusySet& busy, const KeyRangeView& range,
+                                               PlanReason reason);
+
 // Of the first group of Log_level whose tables, and those below it, are in no job.
 std::optional<CompactionPlan> PlanOfGroups(const Version& version, const TreeConfig& config,
                                            const BusySet& busy, uint32_t level,

@@ -13,6 +13,16 @@ bool MayHoldHiddenBy(const RangeTombstone& tombstone, const LiveTable& table) {
          view.purged_up_to < tombstone.sequence && view.smallest_sequence() < tombstone.sequence;
 }
 
+bool AnyHolds(const SortedTables& tables, const RangeTombstone& tombstone) {
+  for (SortedTables::Cursor cursor = tables.Seek(tombstone.begin);
+       cursor.Valid() && cursor->smallest_key() < tombstone.end; cursor.Next()) {
+    if (MayHoldHiddenBy(tombstone, *cursor)) {
+      return true;
+    }
+  }
+  return false;
+}
+
 // A newer one covers all of it, and no snapshot sees it without the newer one.
 bool IsShadowed(const RangeTombstones& tombstones, const RangeTombstone& tombstone,
                 const std::vector<SequenceNumber>& snapshots) {
@@ -36,21 +46,17 @@ bool AllHidden(const RangeTombstones& tombstones, const TableView& table, Sequen
 }
 
 bool MayHideAny(const Version& version, const RangeTombstone& tombstone) {
-  const KeyRangeView range(tombstone.begin, tombstone.end);
-  const auto holds = [&](const auto& table) { return MayHoldHiddenBy(tombstone, *table); };
-  const auto placed_holds = [&](const StampedTable& placed) { return holds(placed.table); };
+  const auto placed_holds = [&](const StampedTable& placed) {
+    return MayHoldHiddenBy(tombstone, *placed.table);
+  };
   if (std::any_of(version.level0().begin(), version.level0().end(), placed_holds)) {
     return true;
   }
   for (uint32_t level = 1; level < kLevels; ++level) {
-    for (SortedTables::Cursor cursor = version.tree(level).Seek(range.smallest);
-         cursor.Valid() && cursor->smallest_key() < range.largest; cursor.Next()) {
-      if (MayHoldHiddenBy(tombstone, *cursor)) {
-        return true;
-      }
-    }
-    const std::vector<StampedTable>& log = version.level(level).log;
-    if (std::any_of(log.begin(), log.end(), placed_holds)) {
+    const std::span<const SortedTables> log = version.level(level).log_index.runs();
+    if (AnyHolds(version.tree(level), tombstone) ||
+        std::any_of(log.begin(), log.end(),
+                    [&](const SortedTables& run) { return AnyHolds(run, tombstone); })) {
       return true;
     }
   }

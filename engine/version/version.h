@@ -107,6 +107,8 @@ class Version {
   // Every table that the store needs, with the shared pointers.
   template <typename Visit>
   void ForEachSharedTable(Visit visit) const;
+  template <typename Visit>
+  void ForEachSharedTableOf(uint32_t level, Visit visit) const;
   // Every view of every buffer: visit(level, view).
   template <typename Visit>
   void ForEachBufferedView(Visit visit) const;
@@ -117,9 +119,6 @@ class Version {
 
  private:
   friend class VersionBuilder;
-
-  template <typename Visit>
-  void ForEachSharedTableOf(uint32_t level, Visit visit) const;
 
   std::shared_ptr<const std::vector<StampedTable>> level0_;
   TableTotals level0_totals_;

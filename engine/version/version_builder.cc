@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "engine/base/size_limits.h"
+
 namespace varve {
 
 namespace {
@@ -381,6 +383,9 @@ Status VersionBuilder::BuildRangeTombstones() {
           fmt::format("an edit adds range tombstone {}, which cannot be", added.sequence.value));
     }
     tombstones.Add(added);
+    if (tombstones.memory_bytes() > kRangeTombstonesBytesMax) {
+      return Unsupported("there are more range tombstones than fit into memory");
+    }
   }
   built_.range_tombstones_ =
       tombstones.empty() ? nullptr : std::make_shared<const RangeTombstones>(std::move(tombstones));

@@ -57,6 +57,19 @@ TEST(RangeTombstones, CoversOfTwoSetsNarrowEachOther) {
   EXPECT_EQ(cover.end, "k");
 }
 
+// Each part names all that cover it: what that takes grows with their square, and has to be seen.
+TEST(RangeTombstones, MemoryIsThatOfAllPartsWhereRangesOverlap) {
+  RangeTombstones apart;
+  RangeTombstones nested;
+  for (uint64_t i = 1; i <= 1000; ++i) {
+    const std::string key = std::to_string(10'000 + i);
+    apart.Add(Of(key, key + "a", i));
+    nested.Add(Of(key, "z", i));
+  }
+  EXPECT_LT(apart.memory_bytes(), 1000 * kKiB);
+  EXPECT_GT(nested.memory_bytes(), 1000 * 1000 / 2 * sizeof(uint64_t));
+}
+
 // Everything that the set says, against a list that is searched from end to end.
 TEST(RangeTombstones, AnswersAreThoseOfAPlainList) {
   Prng random(7);

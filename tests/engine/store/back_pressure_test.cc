@@ -20,7 +20,9 @@ TEST(BackPressure, RisesWithEachKindOfDebt) {
   Debt memory = debt;
   memory.immutable_memtables = 2;
   memory.memtable_fill = 0.5;
-  for (const Debt& some : {level0, overdue, memory}) {
+  Debt ranges = debt;
+  ranges.range_tombstones = 5;
+  for (const Debt& some : {level0, overdue, memory, ranges}) {
     EXPECT_GT(PressureOf(some), 0.4);
     EXPECT_LT(PressureOf(some), 0.7);
   }

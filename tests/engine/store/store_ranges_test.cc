@@ -104,6 +104,48 @@ TEST_F(StoreRanges, ItIsGoneInSecondsThoughNothingElseIsWritten) {
   EXPECT_LE(entries(), state_.size() * 4 / 3);
 }
 
+TEST_F(StoreRanges, ATrickleOfThemDoesNotWriteATableEach) {
+  Open();
+  Fill(2000);
+  const std::string flushes = R"("flush":{"jobs":)";
+  const auto flushed = [&] {
+    const std::string json = harness_.store().StatisticsJson();
+    return std::stoul(json.substr(json.find(flushes) + flushes.size()));
+  };
+  const uint64_t before = flushed();
+  for (uint64_t n = 0; n < 100; n++) {
+    DeleteRange(n, n + 1);
+    Wait(2'100'000'000);
+  }
+  EXPECT_LE(flushed() - before, 15u);
+  ExpectAll(2000);
+}
+
+// When its time has come, another memtable is on its way.
+TEST_F(StoreRanges, ItIsGoneInSecondsThoughAMemtableWasBeingWrittenOut) {
+  Open();
+  Fill(2000);
+  DeleteRange(5000, 5001);
+  const auto burst = [this]() -> Task<void> {
+    const std::string value(1000, 'v');
+    for (uint64_t bytes = 0; bytes < options_.memtable_bytes * 5 / 4; bytes += value.size()) {
+      WriteBatch batch;
+      const std::string key = KeyNumbered(3000 + bytes / value.size());
+      batch.Put(key, value);
+      state_[key] = value;
+      EXPECT_TRUE((co_await harness_.store().Write(batch, Durability::kInterval)).ok());
+    }
+    WriteBatch batch;
+    batch.DeleteRange(KeyNumbered(500), KeyNumbered(1500));
+    EXPECT_TRUE((co_await harness_.store().Write(batch, Durability::kInterval)).ok());
+    harness_.clock().AdvanceTo(harness_.clock().MonotonicNanos() + 2'000'000'000);
+  };
+  harness_.Run(burst());
+  state_.erase(state_.lower_bound(KeyNumbered(500)), state_.lower_bound(KeyNumbered(1500)));
+  Wait(10'000'000'000);
+  EXPECT_LE(entries(), state_.size() * 4 / 3);
+}
+
 TEST_F(StoreRanges, WhatIsWrittenIntoADeletedRangeLaterIsThere) {
   Open();
   Fill(2000);
@@ -199,6 +241,48 @@ TEST_F(StoreRanges, OneMakesRoomOnAFullDevice) {
   ExpectAll(written);
 }
 
+// The batch does not say that it frees space.
+TEST_F(StoreRanges, OneOfABatchThatWritesTooMakesRoom) {
+  options_.memtable_bytes = 1 * kMiB;
+  options_.table_bytes = 1 * kMiB;
+  options_.level1_bytes = 4 * kMiB;
+  Open();
+  const std::string value(100 * kKiB, 'v');
+  uint64_t written = 0;
+  while (harness_.Put(KeyNumbered(written), value).ok()) {
+    ASSERT_LT(++written, 5000u);
+  }
+  WriteBatch batch;
+  batch.Put("a", "small");
+  batch.DeleteRange(KeyNumbered(0), KeyNumbered(written));
+  ASSERT_TRUE(harness_.Write(batch, Durability::kInterval).ok());
+  EXPECT_TRUE(harness_.Put(KeyNumbered(0), value).ok());
+}
+
+// Merges that give nothing back while a reader holds what they replace leave the rest of the device alone.
+TEST_F(StoreRanges, WhatReadersHoldIsNotMergedAtTheCostOfTheInternalShare) {
+  options_.memtable_bytes = 1 * kMiB;
+  options_.table_bytes = 1 * kMiB;
+  options_.level1_bytes = 4 * kMiB;
+  Open();
+  const std::string value(100 * kKiB, 'v');
+  uint64_t written = 0;
+  while (harness_.Put(KeyNumbered(written), value).ok()) {
+    ASSERT_LT(++written, 5000u);
+  }
+  DeleteRange(written * 15 / 16, written);
+  Settle();
+  const std::unique_ptr<StoreIterator> reader = harness_.store().NewIterator("", "", {});
+  harness_.Finish(*reader, reader->Seek(KeyNumbered(0)));
+  WriteBatch batch;
+  for (uint64_t n = 0; n < written * 15 / 16; n += 10) {
+    batch.DeleteRange(KeyNumbered(n), KeyNumbered(n + 4));
+  }
+  ASSERT_TRUE(harness_.Write(batch, Durability::kInterval).ok());
+  Wait(10'000'000'000);
+  EXPECT_TRUE(harness_.Put("a", value).ok()) << harness_.store().StatisticsJson();
+}
+
 TEST_F(StoreRanges, ATableOfWhichNobodySeesAnythingIsNotReadToBeDropped) {
   Open();
   Fill(4000);
@@ -244,6 +328,17 @@ TEST_F(StoreRanges, AMemtableTakesSoManyAndNoMore) {
   const std::string flushes = R"("flush":{"jobs":)";
   EXPECT_GE(std::stoul(json.substr(json.find(flushes) + flushes.size())), 3u);
   ExpectAll(3000);
+}
+
+TEST_F(StoreRanges, ABatchTakesSoManyAndNoMore) {
+  Open();
+  WriteBatch batch;
+  for (uint64_t n = 0; n < kBatchRangeDeletesMax; n++) {
+    batch.DeleteRange(KeyNumbered(n), "z");
+  }
+  EXPECT_TRUE(harness_.Write(batch, Durability::kInterval).ok());
+  batch.DeleteRange("a", "z");
+  EXPECT_TRUE(harness_.Write(batch, Durability::kInterval).Is(ErrorCode::kInvalidArgument));
 }
 
 // More of them than are kept whatever they hide: then all has to go.

@@ -14,21 +14,27 @@ struct Stage {
   VersionEdit edit;
   TreeConfig config;
   TreePickerState state;
-  std::vector<HiddenInTable> hidden;
+  HiddenTables hidden;
+  uint64_t space = kGiB;
 
   Stage& Add(Place place, uint64_t id, std::string smallest, std::string largest, uint64_t hidden_bytes) {
+    if (hidden_bytes > 0) {
+      hidden[{TableId(id), Generation(1)}] = {place.level, smallest, kMiB, hidden_bytes};
+    }
     edit.added_tables.push_back(
         {place, InstallStamp(edit.added_tables.size() + 1),
          MakeView({.id = id, .smallest = std::move(smallest), .largest = std::move(largest)})});
     edit.next_stamp = InstallStamp(edit.added_tables.size() + 1);
-    if (hidden_bytes > 0) {
-      hidden.push_back({TableId(id), Generation(1), hidden_bytes});
-    }
     return *this;
   }
   Version Build() const { return ApplyVersionEdit(Version(), edit, *tables).value(); }
+  std::optional<CompactionPlan> PlanOn(const Version& version, PurgeNeed need) const {
+    return PlanHiddenPurge(version, config, state, hidden, need, [&](const CompactionPlan& plan) {
+      return plan.input_bytes() + plan.child_bytes() <= space;
+    });
+  }
   std::string Plan(PurgeNeed need = PurgeNeed::kPays) const {
-    const std::optional<CompactionPlan> plan = PlanHiddenPurge(Build(), config, state, hidden, need);
+    const std::optional<CompactionPlan> plan = PlanOn(Build(), need);
     return plan ? ToString(*plan) : "nothing";
   }
 };
@@ -55,7 +61,7 @@ TEST(HiddenPurge, LessThanAQuarterOfWhatIsMergedIsNotWorthItUnlessItMustGo) {
 TEST(HiddenPurge, WhereNothingComesBackAMergeHelpsOnlyAgainstTheirNumber) {
   Stage stage;
   stage.Add({1, Part::kTree}, 10, "a", "f", 0);
-  stage.hidden.push_back({TableId(10), Generation(1), 0});
+  stage.hidden[{TableId(10), Generation(1)}] = {1, "a", kMiB, 0};
   EXPECT_EQ(stage.Plan(PurgeNeed::kSpace), "nothing");
   EXPECT_EQ(stage.Plan(PurgeNeed::kAll), "table-merge deletes 1->1: 10, hull a..f");
 }
@@ -77,9 +83,7 @@ TEST(HiddenPurge, OneThatAJobHoldsWaitsAndAnotherGoes) {
   Stage stage;
   stage.Add({1, Part::kTree}, 10, "a", "f", kMiB).Add({1, Part::kTree}, 11, "g", "k", kMiB / 2);
   const Version version = stage.Build();
-  const auto plan = [&] {
-    return PlanHiddenPurge(version, stage.config, stage.state, stage.hidden, PurgeNeed::kPays);
-  };
+  const auto plan = [&] { return stage.PlanOn(version, PurgeNeed::kPays); };
   const std::optional<CompactionPlan> first = plan();
   ASSERT_TRUE(first.has_value());
   stage.state.Started(*first);
@@ -88,10 +92,32 @@ TEST(HiddenPurge, OneThatAJobHoldsWaitsAndAnotherGoes) {
   EXPECT_EQ(ToString(*second), "table-merge deletes 1->1: 11, hull g..k");
 }
 
+TEST(HiddenPurge, OneThatDoesNotFitHoldsNobodyUp) {
+  Stage stage;
+  stage.Add({0, Part::kLevel0}, 1, "a", "f", kMiB).Add({1, Part::kTree}, 10, "a", "f", kMiB);
+  stage.Add({2, Part::kTree}, 20, "a", "z", kMiB / 2);
+  stage.space = kMiB;
+  stage.hidden.erase({TableId(10), Generation(1)});
+  EXPECT_EQ(stage.Plan(), "table-merge deletes 2->2: 20, hull a..z");
+}
+
+TEST(HiddenPurge, OfLevel0TheTableItselfGoesDownWithWhatOverlapsIt) {
+  Stage stage;
+  stage.Add({0, Part::kLevel0}, 1, "a", "c", 0).Add({0, Part::kLevel0}, 2, "w", "y", 0);
+  stage.Add({0, Part::kLevel0}, 3, "x", "z", kMiB);
+  EXPECT_EQ(stage.Plan(), "table-merge deletes 0->1: 2 3, hull w..z");
+}
+
+TEST(HiddenPurge, WhatIsHiddenInAllTablesOfAMergeCounts) {
+  Stage stage;
+  stage.Add({0, Part::kLevel0}, 1, "a", "f", kMiB / 3).Add({1, Part::kTree}, 10, "a", "f", kMiB / 4);
+  EXPECT_EQ(stage.Plan(), "table-merge deletes 0->1: 1 with 10, hull a..f");
+}
+
 TEST(HiddenPurge, WhatWasLearntOfAnOlderGenerationIsForgotten) {
   Stage stage;
   stage.Add({1, Part::kTree}, 10, "a", "f", 0);
-  stage.hidden.push_back({TableId(10), Generation(0), kMiB});
+  stage.hidden[{TableId(10), Generation(0)}] = {1, "a", kMiB, kMiB};
   EXPECT_EQ(stage.Plan(PurgeNeed::kAll), "nothing");
 }
 

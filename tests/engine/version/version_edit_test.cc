@@ -340,6 +340,18 @@ TEST(VersionEdit, RangeTombstonesComeAndGoByNumber) {
   EXPECT_EQ(f.version.range_tombstones(), nullptr);
 }
 
+// A manifest that means harm: some megabytes that would take all memory.
+TEST(VersionEdit, MoreRangeTombstonesThanFitIntoMemoryAreRefused) {
+  Fixture f;
+  VersionEdit add;
+  add.last_sequence = SequenceNumber(100'000);
+  for (uint64_t i = 1; i <= 100'000; ++i) {
+    add.added_range_tombstones.push_back({"a" + std::to_string(100'000 + i), "b", SequenceNumber(i)});
+  }
+  EXPECT_TRUE(f.Apply(add).Is(ErrorCode::kUnsupported));
+  EXPECT_EQ(f.version.range_tombstones(), nullptr);
+}
+
 // With the longest keys, all of a full store's range tombstones are more than one record of a manifest takes.
 TEST(VersionEdit, ASnapshotSpreadsRangeTombstonesOverRecords) {
   Fixture f;
