@@ -53,6 +53,10 @@ Task<void> Scheduler::RangeLoop() {
       // Nothing else may come that would set it.
       range_deleted_.Set();
     }
+    {
+      const std::lock_guard lock(mutex_);
+      looked_for_ranges_.reset();
+    }
     Wake();
   }
   range_ended_.Set();
@@ -186,7 +190,8 @@ Task<bool> Scheduler::EstimateAllHidden(const Version& version, SequenceNumber o
           co_await EstimateHidden(environment_.jobs.table, view, tombstones, oldest_snapshot);
       co_await Executor::Current().Yield();
       if (!bytes.ok()) {
-        // It is asked again for the next Version; one that can never be read is for merges to fail at.
+        // It is asked again when some time has passed; one that can never be read is for merges to fail at.
+        MarkRangeDeleted();
         continue;
       }
       reads++;

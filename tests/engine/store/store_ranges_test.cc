@@ -146,6 +146,17 @@ TEST_F(StoreRanges, ItIsGoneInSecondsThoughAMemtableWasBeingWrittenOut) {
   EXPECT_LE(entries(), state_.size() * 4 / 3);
 }
 
+TEST_F(StoreRanges, ItIsGoneThoughAnIndexCouldNotBeReadAtFirst) {
+  options_.memtable_bytes = 1 * kMiB;
+  options_.table_bytes = 1 * kMiB;
+  Open();
+  Fill(2000);
+  DeleteRange(500, 1500);
+  harness_.device().FailRead();
+  Wait(30'000'000'000);
+  EXPECT_LE(entries(), state_.size() * 4 / 3);
+}
+
 TEST_F(StoreRanges, WhatIsWrittenIntoADeletedRangeLaterIsThere) {
   Open();
   Fill(2000);
@@ -187,6 +198,22 @@ TEST_F(StoreRanges, ASnapshotSeesTheRangeUntilItIsGone) {
   Put(0);
   Settle();
   EXPECT_LE(entries(), state_.size() * 4 / 3);
+  ExpectAll(2000);
+}
+
+// Merges meet tables of which readers of the newest state see nothing.
+TEST_F(StoreRanges, MergesKeepTablesOfWhichOnlyASnapshotSeesAnything) {
+  options_.techniques.block_merge = false;
+  options_.techniques.append_merge = false;
+  Open();
+  Fill(2000);
+  const std::shared_ptr<const Snapshot> snapshot = harness_.store().GetSnapshot();
+  const State before = state_;
+  DeleteRange(0, 2000);
+  for (uint64_t round = 0; round < 3; round++) {
+    Fill(2000);
+    EXPECT_TRUE(harness_.Scan({}, {}, snapshot.get()) == before) << round;
+  }
   ExpectAll(2000);
 }
 
