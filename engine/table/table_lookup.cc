@@ -173,7 +173,9 @@ void TableLookupWalk::EnterIndex(const SegmentFooter& footer) {
 }
 
 TableLookupWalk::Outcome TableLookupWalk::RunFooter() {
-  const SegmentFooter* const known = filter_ != nullptr ? filter_->Footer() : nullptr;
+  // Unless it was provided: somebody may have had it held since it was wanted, and what is provided must be
+  // used for what it is.
+  const SegmentFooter* const known = filter_ != nullptr && !provided_ ? filter_->Footer() : nullptr;
   if (known != nullptr) {
     EnterIndex(*known);
     return Outcome::kGoOn;
@@ -208,7 +210,8 @@ TableLookupWalk::Outcome TableLookupWalk::RunIndex(const PointQuery& query) {
     return Outcome::kNextSegment;
   }
   FilterDirectory* const held_below = at_root_ && levels_left_ > 1 ? filter_ : nullptr;
-  if (const HeldIndex* const held = i && held_below != nullptr ? held_below->IndexBelowRoot(*i) : nullptr) {
+  const bool may_be_held = i && held_below != nullptr && !provided_;
+  if (const HeldIndex* const held = may_be_held ? held_below->IndexBelowRoot(*i) : nullptr) {
     child_ = held->handle;
     EnterBelow(held->index);
     return Outcome::kGoOn;

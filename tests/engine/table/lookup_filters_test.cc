@@ -142,6 +142,49 @@ TEST(LookupFilters, FootersAndIndexBlocksThatAreAskedAgainAndAgainAreHeld) {
   get_all();
 }
 
+// Two readers miss one block: what the slower one has read is used for what it is, although the block is held
+// by then.
+TEST(LookupFilters, ABlockThatIsHeldWhileItIsReadIsUsedForWhatItIs) {
+  TableFixture fixture;
+  const TableView view = fixture.Build(NumberedEntries(20000, 200, 2));
+  for (const BlockKind kind : {BlockKind::kFooter, BlockKind::kIndex}) {
+    FilterDirectories filters(view.segments.size());
+    const std::string key = NumberedKey(2 * 7000);
+    const std::string value = ValueOf(fixture.Get(view, key));
+    fixture.cache.EraseTable(view.id);
+    const PointQuery query(key, kSequenceNumberMax);
+    // Knows the filter, and nothing else: as after a generation's first lookup, long ago.
+    if (kind == BlockKind::kFooter) {
+      ASSERT_EQ(ValueOf(fixture.Run(GetFromTable(fixture.environment, view, query, true, filters))), value);
+      fixture.cache.EraseTable(view.id);
+    }
+    TableLookupWalk slow(fixture.environment, view, filters);
+    BlockRef block;
+    while (!slow.Run(query)) {
+      Result<BlockRef> read = fixture.Run(slow.ReadWanted(CacheFill::kAll));
+      ASSERT_TRUE(read.ok());
+      block = std::move(read).value();
+      if (slow.wanted_kind() == kind) {
+        break;
+      }
+      slow.Provide(std::move(block));
+    }
+    ASSERT_EQ(slow.wanted_kind(), kind);
+    for (int i = 0; i < 20; ++i) {
+      ASSERT_TRUE(fixture.Run(GetFromTable(fixture.environment, view, query, true, filters)).ok());
+    }
+    ASSERT_NE(filters.Find(0), nullptr);
+    ASSERT_NE(filters.Find(0)->Footer(), nullptr);
+    slow.Provide(std::move(block));
+    while (!slow.Run(query)) {
+      Result<BlockRef> read = fixture.Run(slow.ReadWanted(CacheFill::kAll));
+      ASSERT_TRUE(read.ok());
+      slow.Provide(std::move(read).value());
+    }
+    EXPECT_EQ(ValueOf(slow.TakeResult()), value);
+  }
+}
+
 TEST(LookupFilters, ASegmentBesideOthersHasItsShareOfFalsePositives) {
   TableFixture fixture;
   const TableView first = fixture.Build(NumberedEntries(9000, 20, 2));
