@@ -166,7 +166,7 @@ Task<Result<JobOutput>> RunTableMerge(JobEnvironment environment, CompactionPlan
   TableOutput output(environment, *reservation, std::move(options));
   OlderData older(base, plan.output_level, sources->ids);
   environment.LetAsk(older, sources->statistics.read_bytes);
-  MergeRules rules(std::move(snapshots), &older, base->range_tombstones());
+  MergeRules rules(std::move(snapshots), &older, ranges);
   const bool from_level0 = !plan.inputs.empty() && plan.inputs.front().place.level == 0;
   MergeObserver* const observer = from_level0 ? environment.observer : nullptr;
   JobOutput made;

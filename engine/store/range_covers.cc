@@ -2,37 +2,38 @@
 
 namespace varve {
 
-SequenceNumber HiddenBelow(const ReadState& state, std::string_view user_key, SequenceNumber at) {
-  SequenceNumber newest;
-  const auto ask = [&](const HeldMemtable& held) {
+namespace {
+
+// visit(tombstones) for each set of range tombstones that a reader of the state has to ask: those of
+// memtables that have any, and the Version's.
+template <typename Visit>
+void ForEachSet(const ReadState& state, Visit visit) {
+  const auto visit_memtable = [&](const HeldMemtable& held) {
     if (held.memtable.ranges().any()) {
-      newest = std::max(newest, held.memtable.ranges().NewestAt(user_key, at));
+      visit(held.memtable.ranges());
     }
   };
-  ask(*state.active);
+  visit_memtable(*state.active);
   for (const std::shared_ptr<HeldMemtable>& held : state.immutables) {
-    ask(*held);
+    visit_memtable(*held);
   }
   if (state.version->range_tombstones() != nullptr) {
-    newest = std::max(newest, state.version->range_tombstones()->NewestAt(user_key, at));
+    visit(*state.version->range_tombstones());
   }
+}
+
+}  // namespace
+
+SequenceNumber HiddenBelow(const ReadState& state, std::string_view user_key, SequenceNumber at) {
+  SequenceNumber newest;
+  ForEachSet(state,
+             [&](const auto& tombstones) { newest = std::max(newest, tombstones.NewestAt(user_key, at)); });
   return newest;
 }
 
 RangeCover WalkCovers::Find(std::string_view user_key) const {
   RangeCover cover;
-  const auto ask = [&](const HeldMemtable& held) {
-    if (held.memtable.ranges().any()) {
-      cover.Add(held.memtable.ranges().CoverAt(user_key, at_));
-    }
-  };
-  ask(*state_.active);
-  for (const std::shared_ptr<HeldMemtable>& held : state_.immutables) {
-    ask(*held);
-  }
-  if (state_.version->range_tombstones() != nullptr) {
-    cover.Add(state_.version->range_tombstones()->CoverAt(user_key, at_));
-  }
+  ForEachSet(state_, [&](const auto& tombstones) { cover.Add(tombstones.CoverAt(user_key, at_)); });
   return cover;
 }
 

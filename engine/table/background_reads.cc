@@ -76,7 +76,7 @@ Task<void> BackgroundReads::Run(const TableEnvironment& environment, Read read) 
   {
     ReadRun memory = pages_.Take(read.bytes);
     const Status filled = co_await Fill(environment.device, read, memory.span());
-    const std::string_view bytes(reinterpret_cast<const char*>(memory.span().data()), memory.span().size());
+    const std::string_view bytes = memory.view();
     for (const Wanted& wanted : read.wanted) {
       const BlockKey key = CacheKeyOf(read.table, wanted.handle);
       const uint64_t offset = wanted.handle.table_offset - read.start;
