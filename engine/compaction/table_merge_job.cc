@@ -95,6 +95,15 @@ std::unique_ptr<InternalIterator> OpenSources(const JobEnvironment& environment,
   return NewMergingIterator(std::move(iterators));
 }
 
+InstallStamp StampInLog(const Version& version, const PlanInput& input) {
+  const std::vector<StampedTable>& log = version.level(input.place.level).log;
+  const auto placed = std::find_if(log.begin(), log.end(), [&](const StampedTable& candidate) {
+    return candidate->id() == input.table->id();
+  });
+  Check(placed != log.end(), "a table is to be merged within a log that does not hold it");
+  return placed->stamp;
+}
+
 VersionEdit RemovalsOf(const CompactionPlan& plan) {
   VersionEdit edit;
   for (const PlanInput& input : plan.inputs) {
@@ -184,7 +193,10 @@ Task<Result<JobOutput>> RunTableMerge(JobEnvironment environment, CompactionPlan
   }
   for (TableView& table : *tables) {
     table.purged_up_to = rules.purged_up_to();
-    made.AddTable({plan.output_level, Part::kTree}, std::move(table));
+    made.AddTable(plan.output_place(), std::move(table));
+    if (plan.output_part == Part::kLog) {
+      made.edit.added_tables.back().stamp = StampInLog(*base, plan.inputs.front());
+    }
   }
   Result<JobOutput> durable = co_await MadeDurable(environment, IoPurpose::kCompaction, std::move(made));
   co_return durable;
@@ -192,10 +204,9 @@ Task<Result<JobOutput>> RunTableMerge(JobEnvironment environment, CompactionPlan
 
 VersionEdit MoveEdit(const CompactionPlan& plan) {
   Check(MovesTables(plan.kind), "not a plan that moves tables");
-  const Part part = plan.kind == MergeKind::kPseudoCompaction ? Part::kLog : Part::kTree;
   VersionEdit edit = RemovalsOf(plan);
   for (const PlanInput& input : plan.inputs) {
-    edit.AddTable({plan.output_level, part}, input.table->view());
+    edit.AddTable(plan.output_place(), input.table->view());
   }
   return edit;
 }

@@ -37,8 +37,8 @@ CompactionKind KindOf(const CompactionPlan& plan) {
     case MergeKind::kAppendMerge:
       break;
   }
-  return plan.inputs.front().place.part == Part::kLog ? CompactionKind::kAggregatedCompaction
-                                                      : CompactionKind::kMerge;
+  const bool leaves_log = plan.inputs.front().place.part == Part::kLog && plan.output_part == Part::kTree;
+  return leaves_log ? CompactionKind::kAggregatedCompaction : CompactionKind::kMerge;
 }
 
 // The number that a Result's error or a Status tells apart from success.

@@ -88,6 +88,16 @@ CompactionPlan PlanOfItself(const TreeConfig& config, uint32_t level,
   return plan;
 }
 
+CompactionPlan PlanOfItselfInLog(uint32_t level, const std::shared_ptr<const LiveTable>& table,
+                                 PlanReason reason) {
+  CompactionPlan plan;
+  plan.reason = reason;
+  plan.output_level = level;
+  plan.output_part = Part::kLog;
+  plan.AddInput(plan.output_place(), table);
+  return plan;
+}
+
 std::optional<CompactionPlan> PlanOfLevel0(const Version& version, const TreeConfig& config,
                                            const BusySet& busy, PlanReason reason) {
   if (version.level0().empty()) {

@@ -21,9 +21,13 @@ namespace varve {
 // small. Moved as it is, its own merge might find no space any more.
 bool MovesAsItIs(const CompactionPlan& plan);
 
-// The merge of one table with itself: its segments become one, and what is dead in it goes.
+// The merge of one table of a Tree with itself: its segments become one, and what is dead in it goes.
 CompactionPlan PlanOfItself(const TreeConfig& config, uint32_t level,
                             const std::shared_ptr<const LiveTable>& table, PlanReason reason);
+
+// The same of a table of a Log, which stays where it is in the Log.
+CompactionPlan PlanOfItselfInLog(uint32_t level, const std::shared_ptr<const LiveTable>& table,
+                                 PlanReason reason);
 
 // The oldest table of level 0 with all that overlaps it, transitively.
 std::optional<CompactionPlan> PlanOfLevel0(const Version& version, const TreeConfig& config,

@@ -97,6 +97,7 @@ std::optional<CompactionPlan> PickPseudoCompaction(const Version& version, const
   CompactionPlan plan;
   plan.kind = MergeKind::kPseudoCompaction;
   plan.output_level = level;
+  plan.output_part = Part::kLog;
   for (std::shared_ptr<const LiveTable>& table : TablesForLog(version, state.busy, level, bytes)) {
     plan.AddInput({level, Part::kTree}, std::move(table));
   }
@@ -158,6 +159,12 @@ double ScoreOf(const Version& version, const TreeConfig& config, uint32_t level,
 
 uint64_t& LeavingBytesOf(TreePickerState& state, Place place) {
   return (place.part == Part::kLog ? state.leaving_log_bytes : state.leaving_tree_bytes)[place.level];
+}
+
+// A table that is merged with itself within a Log does not leave it.
+uint64_t LeavingBytes(const CompactionPlan& plan, const PlanInput& input) {
+  const bool stays = input.place.part == Part::kLog && plan.output_part == Part::kLog;
+  return stays ? 0 : input.table->valid_bytes();
 }
 
 bool LogOverlaps(const Level& level, const KeyRangeView& range) {
@@ -268,14 +275,14 @@ void TreePickerState::Started(const CompactionPlan& plan) {
     cursors[first.place.level] = first.table->largest_key();
   }
   for (const PlanInput& input : plan.inputs) {
-    LeavingBytesOf(*this, input.place) += input.table->valid_bytes();
+    LeavingBytesOf(*this, input.place) += LeavingBytes(plan, input);
   }
 }
 
 void TreePickerState::Ended(const CompactionPlan& plan) {
   busy.Remove(plan);
   for (const PlanInput& input : plan.inputs) {
-    LeavingBytesOf(*this, input.place) -= input.table->valid_bytes();
+    LeavingBytesOf(*this, input.place) -= LeavingBytes(plan, input);
   }
 }
 
@@ -366,6 +373,16 @@ std::optional<CompactionPlan> PickForReaders(const Version& version, const TreeC
     }
   }
   for (uint32_t level = 1; level + 1 < kLevels; ++level) {
+    for (const StampedTable& placed : version.level(level).log) {
+      if (!placed->ReadersHavePaid()) {
+        continue;
+      }
+      CompactionPlan plan = PlanOfItselfInLog(level, placed.table, PlanReason::kReads);
+      if (state.busy.CanRun(plan)) {
+        return plan;
+      }
+      others_wait = true;
+    }
     const std::vector<LogTables> groups = GroupsPaidFor(version, state.busy, level);
     std::optional<CompactionPlan> plan =
         PlanOfGroups(version, config, state.busy, level, groups, PlanReason::kReads);

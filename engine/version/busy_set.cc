@@ -14,7 +14,7 @@ void BusySet::Add(const CompactionPlan& plan) {
   for (const std::shared_ptr<const LiveTable>& child : plan.children) {
     tables_.insert(child->id());
   }
-  if (plan.kind != MergeKind::kPseudoCompaction) {
+  if (plan.output_part == Part::kTree) {
     hulls_[plan.output_level].push_back(plan.hull);
   }
 }
@@ -26,7 +26,7 @@ void BusySet::Remove(const CompactionPlan& plan) {
   for (const std::shared_ptr<const LiveTable>& child : plan.children) {
     tables_.erase(child->id());
   }
-  if (plan.kind == MergeKind::kPseudoCompaction) {
+  if (plan.output_part != Part::kTree) {
     return;
   }
   std::vector<KeyRange>& hulls = hulls_[plan.output_level];
@@ -42,8 +42,7 @@ bool BusySet::Meets(uint32_t level, const KeyRangeView& range) const {
 
 bool BusySet::CanRun(const CompactionPlan& plan) const {
   const auto holds = [&](const std::shared_ptr<const LiveTable>& table) { return Holds(table->id()); };
-  const bool into_tree = plan.kind != MergeKind::kPseudoCompaction;
-  return !(into_tree && Meets(plan.output_level, plan.hull)) &&
+  return !(plan.output_part == Part::kTree && Meets(plan.output_level, plan.hull)) &&
          std::none_of(plan.inputs.begin(), plan.inputs.end(),
                       [&](const PlanInput& input) { return holds(input.table); }) &&
          std::none_of(plan.children.begin(), plan.children.end(), holds);

@@ -45,6 +45,9 @@ struct CompactionPlan {
   MergeKind kind = MergeKind::kTableMerge;
   PlanReason reason = PlanReason::kSize;
   uint32_t output_level = 0;
+  // kLog: what a pseudo compaction moves; else the input is one table of that Log, which is merged with itself
+  // and keeps its place in the order of installs.
+  Part output_part = Part::kTree;
   // What leaves its place, from above the output level. Closed under overlap: nothing older in the same part
   // that overlaps an input stays behind.
   std::vector<PlanInput> inputs;
@@ -52,7 +55,7 @@ struct CompactionPlan {
   std::vector<std::shared_ptr<const LiveTable>> children;
   // Covers the inputs and the children: no other job of this output level may meet it.
   KeyRange hull;
-  // Outputs end at this size.
+  // Outputs end at this size; 0: there is one.
   uint64_t output_table_bytes = 0;
   // Tables of the next level's Tree under the hull, in key order: outputs also end where they would come to
   // overlap more than grandparent_bytes_max of them, so that the next merge stays small.
@@ -61,6 +64,7 @@ struct CompactionPlan {
 
   // Adds an input, and makes the hull cover it.
   void AddInput(Place place, std::shared_ptr<const LiveTable> table);
+  Place output_place() const { return {output_level, output_part}; }
   uint64_t input_bytes() const;
   uint64_t child_bytes() const;
 };

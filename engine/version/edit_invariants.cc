@@ -54,7 +54,7 @@ class EditChecker {
       if (added.place.part == Part::kTree) {
         CheckIntoTree(added.place.level, added.view.id);
       } else if (added.place.part == Part::kLog) {
-        CheckIntoLog(added.place.level, added.view);
+        CheckIntoLog(added);
       } else if (added.place.part == Part::kLevel0) {
         Require(edit_.removed_tables.empty(),
                 fmt::format("table {} comes into level 0 in place of others", added.view.id.value));
@@ -62,7 +62,7 @@ class EditChecker {
     }
     CheckLeaving(before_.level0(), "level 0");
     for (uint32_t level = 1; level < kLevels; ++level) {
-      CheckLeaving(before_.level(level).log, fmt::format("the log of level {}", level));
+      CheckLeavingLog(level);
     }
     CheckLeavingTrees();
     if (!edit_.removed_tables.empty() && outputs_.range) {
@@ -198,14 +198,30 @@ class EditChecker {
     }
   }
 
-  void CheckIntoLog(uint32_t level, const TableView& view) {
-    Require(std::any_of(inputs_.begin(), inputs_.end(),
-                        [&](const auto& input) {
-                          return input.first == Place{level, Part::kTree} && input.second->id() == view.id &&
-                                 input.second->generation() == view.generation;
-                        }),
-            fmt::format("table {} comes into the log of level {}, and not from its tree as it is",
-                        view.id.value, level));
+  void CheckIntoLog(const VersionEdit::AddedTable& added) {
+    const TableView& view = added.view;
+    const Place tree{added.place.level, Part::kTree};
+    const bool moves = std::any_of(inputs_.begin(), inputs_.end(), [&](const auto& input) {
+      return input.first == tree && input.second->id() == view.id &&
+             input.second->generation() == view.generation;
+    });
+    Require(moves || IsOfItselfInLog(added.place, added.stamp),
+            fmt::format("table {} comes into the log of level {}, and not from its tree as it is nor in the "
+                        "place of what it was made of",
+                        view.id.value, added.place.level));
+  }
+
+  // Whether the edit merges one table of that Log with itself, and that one was there with this stamp. What
+  // it holds is what the table held (CheckContents), so what is older may stay below it.
+  bool IsOfItselfInLog(Place log, InstallStamp stamp) const {
+    if (edit_.removed_tables.size() != 1 || edit_.added_tables.size() > 1 || inputs_.size() != 1 ||
+        inputs_.front().first != log) {
+      return false;
+    }
+    const std::vector<StampedTable>& tables = before_.level(log.level).log;
+    return std::any_of(tables.begin(), tables.end(), [&](const StampedTable& placed) {
+      return placed.stamp == stamp && placed->id() == inputs_.front().second->id();
+    });
   }
 
   // A table that stays under its name is moved as it is, or it gets its next generation: the segments before
@@ -233,6 +249,18 @@ class EditChecker {
       Require(input_ids_.contains(child->id().value),
               fmt::format("table {} goes into level {}, where table {} overlaps it and is not merged",
                           input.id().value, level, child->id().value));
+    }
+  }
+
+  void CheckLeavingLog(uint32_t level) {
+    const Place log{level, Part::kLog};
+    // Nothing may be left of a table that is merged with itself.
+    const bool of_itself =
+        edit_.added_tables.empty()
+            ? edit_.removed_tables.size() == 1 && edit_.removed_tables.front().place == log
+            : IsOfItselfInLog(log, edit_.added_tables.front().stamp);
+    if (!of_itself) {
+      CheckLeaving(before_.level(level).log, fmt::format("the log of level {}", level));
     }
   }
 

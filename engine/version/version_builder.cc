@@ -207,26 +207,49 @@ std::vector<TableName> VersionBuilder::RemovedFrom(Place place) const {
 
 Result<std::vector<StampedTable>> VersionBuilder::EditStamped(Place place,
                                                               const std::vector<StampedTable>& before) {
-  std::vector<StampedTable> after = before;
-  for (const TableName& name : RemovedFrom(place)) {
-    std::erase_if(after, [&](const StampedTable& placed) {
-      return placed->id() == name.id && placed->generation() == name.generation;
-    });
+  std::vector<const VersionEdit::AddedTable*> added;
+  for (const VersionEdit::AddedTable& table : edit_.added_tables) {
+    if (table.place == place) {
+      added.push_back(&table);
+    }
   }
-  for (const VersionEdit::AddedTable& added : edit_.added_tables) {
-    if (added.place != place) {
-      continue;
-    }
-    const InstallStamp previous = after.empty() ? InstallStamp(0) : after.back().stamp;
-    Status fresh = RequireFreshStamp(added.stamp, previous, built_.counters_.next_stamp);
-    if (!fresh.ok()) {
-      return fresh.error();
-    }
-    Result<std::shared_ptr<const LiveTable>> live = TableFor(added.view);
+  const std::vector<TableName> removed = RemovedFrom(place);
+  std::vector<StampedTable> after;
+  const auto add = [&](const VersionEdit::AddedTable& table) -> Status {
+    Result<std::shared_ptr<const LiveTable>> live = TableFor(table.view);
     if (!live.ok()) {
       return live.error();
     }
-    after.push_back({added.stamp, std::move(live).value()});
+    after.push_back({table.stamp, std::move(live).value()});
+    return {};
+  };
+  for (const StampedTable& placed : before) {
+    const bool stays = std::none_of(removed.begin(), removed.end(), [&](const TableName& name) {
+      return placed->id() == name.id && placed->generation() == name.generation;
+    });
+    if (stays) {
+      after.push_back(placed);
+      continue;
+    }
+    const auto in_its_place =
+        std::find_if(added.begin(), added.end(), [&](const auto* table) { return table->stamp == placed.stamp; });
+    if (in_its_place != added.end()) {
+      Status status = add(**in_its_place);
+      if (!status.ok()) {
+        return status.error();
+      }
+      added.erase(in_its_place);
+    }
+  }
+  for (const VersionEdit::AddedTable* table : added) {
+    const InstallStamp previous = after.empty() ? InstallStamp(0) : after.back().stamp;
+    Status status = RequireFreshStamp(table->stamp, previous, built_.counters_.next_stamp);
+    if (status.ok()) {
+      status = add(*table);
+    }
+    if (!status.ok()) {
+      return status.error();
+    }
   }
   return after;
 }

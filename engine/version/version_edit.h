@@ -39,7 +39,8 @@ struct VersionEdit {
   };
   struct AddedTable {
     Place place;
-    // Given at install, in the order of this list; a Tree does not use it.
+    // Given at install, in the order of this list; a Tree does not use it. A table that a Log's table was
+    // written anew as, alone, has the stamp of that one already, and comes into its place.
     InstallStamp stamp;
     // Where the edit also removes the same generation of the same table from another place, the table moves.
     TableView view;

@@ -126,11 +126,13 @@ void VersionSet::Complete(VersionEdit& edit) {
   AddHolesFor(*current_, edit);
   InstallStamp stamp = now.next_stamp;
   for (VersionEdit::AddedTable& added : edit.added_tables) {
-    added.stamp = stamp;
-    if (added.view.stamp == InstallStamp()) {
-      added.view.stamp = stamp;
+    if (added.stamp == InstallStamp()) {
+      added.stamp = stamp;
+      stamp = stamp.Next();
     }
-    stamp = stamp.Next();
+    if (added.view.stamp == InstallStamp()) {
+      added.view.stamp = added.stamp;
+    }
   }
   for (VersionEdit::BufferElement& element : edit.buffer_elements) {
     element.stamp = stamp;

@@ -48,7 +48,7 @@ inline TableView MakeView(const FakeTable& fake) {
   segment.smallest_sequence = SequenceNumber(fake.smallest_sequence);
   segment.largest_sequence = SequenceNumber(fake.largest_sequence);
   view.segments.assign(fake.segments, segment);
-  view.used_bytes = RoundUp(fake.bytes, 4096) + 4096;
+  view.used_bytes = RoundUp(fake.bytes, 4096) + 4096 * fake.segments;
   const auto units = static_cast<uint32_t>(CeilDiv(view.used_bytes, kExtentUnitBytes));
   const auto own_place = static_cast<uint32_t>(100 + fake.id * 2048);
   view.extents.push_back({0, Extent{fake.first_unit != 0 ? fake.first_unit : own_place, units}});

@@ -27,6 +27,14 @@ class Watcher final : public VersionWatcher {
     for (uint32_t level = 1; level < kLevels; level++) {
       deepest_ = std::max(deepest_, version->level(level).log_index.depth());
     }
+    const bool within_log = edit.added_tables.size() == 1 &&
+                            edit.added_tables.front().place.part == Part::kLog &&
+                            edit.removed_tables.front().place.part == Part::kLog;
+    if (within_log) {
+      merged_there_++;
+      segments_there_ = std::max(segments_there_, edit.added_tables.front().view.segments.size());
+      return;
+    }
     for (const VersionEdit::RemovedTable& removed : edit.removed_tables) {
       left_ += removed.place.part == Part::kLog ? 1 : 0;
     }
@@ -42,6 +50,9 @@ class Watcher final : public VersionWatcher {
   size_t most() const { return most_; }
   size_t deepest() const { return deepest_; }
   size_t left() const { return left_; }
+  // Tables that were merged with themselves in a Log, and the most segments that one had afterwards.
+  size_t merged_there() const { return merged_there_; }
+  size_t segments_there() const { return segments_there_; }
   // The least that Tree 1 held when a table with as many segments as it may have went into its Log.
   uint64_t tree_when_full_came() const { return tree_when_full_came_; }
 
@@ -49,6 +60,8 @@ class Watcher final : public VersionWatcher {
   size_t most_ = 0;
   size_t deepest_ = 0;
   size_t left_ = 0;
+  size_t merged_there_ = 0;
+  size_t segments_there_ = 0;
   uint64_t tree_when_full_came_ = UINT64_MAX;
 };
 
@@ -132,6 +145,37 @@ TEST_F(StoreSstLog, TablesFullOfSegmentsWaitThereBeforeTheirLevelIsFull) {
   }
   ExpectAll(8'000);
   EXPECT_LT(watcher_.tree_when_full_came(), options_.level_ratio * options_.level1_bytes);
+}
+
+TEST_F(StoreSstLog, TablesThatAreReadMuchAreMergedWithThemselvesWhereTheyLie) {
+  options_.techniques.append_merge = true;
+  options_.techniques.block_merge = true;
+  options_.memtable_bytes = 16 * kKiB;
+  options_.level0_tables_trigger = 1;
+  options_.level1_bytes = 128 * kKiB;
+  ASSERT_TRUE(harness_.Open(options_).ok());
+  Write(24'000, 8'000);
+  std::shared_ptr<const Snapshot> snapshot = harness_.store().GetSnapshot();
+  const State then = state_;
+  Write(6'000, 8'000);
+  Settle();
+  ASSERT_GT(watcher_.TablesInLogs(), 0U);
+  for (int round = 0; round < 20; round++) {
+    ExpectAll(8'000);
+    Settle();
+    EXPECT_EQ(harness_.Scan({}, {}, snapshot.get()), then);
+    if (watcher_.merged_there() > 0 && round > 2) {
+      break;
+    }
+  }
+  EXPECT_GT(watcher_.merged_there(), 0U);
+  EXPECT_EQ(watcher_.segments_there(), 1U);
+  snapshot.reset();
+  Reopen();
+  ExpectAll(8'000);
+  Write(6'000, 8'000);
+  Settle();
+  ExpectAll(8'000);
 }
 
 TEST_F(StoreSstLog, ASnapshotSeesThroughLogsWhatItSaw) {

@@ -188,6 +188,38 @@ TEST(TreePicker, Level0IsMergedOnceReadersHavePaidForIt) {
   EXPECT_FALSE(pick().has_value());
 }
 
+TEST(TreePicker, ATableOfALogIsMergedWithItselfOnceReadersHavePaidForItsSegments) {
+  Simulation store;
+  FakeTable many = store.NewTable("a", "m");
+  many.segments = 5;
+  VersionEdit edit;
+  edit.AddTable({1, Part::kLog}, MakeView(many));
+  edit.AddTable({1, Part::kLog}, MakeView(store.NewTable("c", "k")));
+  edit.AddTable({1, Part::kTree}, MakeView(store.NewTable("e", "g")));
+  edit.AddTable({2, Part::kTree}, MakeView(store.NewTable("a", "z")));
+  store.Apply(edit);
+  bool others_wait = false;
+  const auto pick = [&] { return PickForReaders(store.version, store.config, store.state, others_wait); };
+  const LiveTable& table = *store.version.level(1).log.front().table;
+  while (!table.ReadersHavePaid()) {
+    ASSERT_FALSE(pick().has_value());
+    table.CountGet(true);
+  }
+  const std::optional<CompactionPlan> plan = pick();
+  ASSERT_TRUE(plan.has_value());
+  EXPECT_EQ(ToString(*plan), "table-merge reads 1->1: 1(log), hull a..m");
+  EXPECT_EQ(plan->output_place(), (Place{1, Part::kLog}));
+  // It neither stands in the way of merges into the Tree above, nor do they of it; and it does not leave.
+  store.state.Started(*plan);
+  EXPECT_FALSE(store.state.busy.Meets(1, {"a", "z"}));
+  EXPECT_EQ(store.state.leaving_log_bytes[1], 0u);
+  EXPECT_FALSE(others_wait);
+  EXPECT_FALSE(pick().has_value());
+  EXPECT_TRUE(others_wait);
+  store.state.Ended(*plan);
+  EXPECT_TRUE(pick().has_value());
+}
+
 TEST(TreePicker, ASmallLevel0IsNotMergedForAFewReads) {
   Simulation store;
   store.config.table_bytes = 4 * kKiB;

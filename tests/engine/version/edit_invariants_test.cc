@@ -89,6 +89,16 @@ class CheckEditTest : public testing::Test {
             .smallest_sequence = 5,
             .largest_sequence = 39};
   }
+  // Of a table in the log of level 1.
+  InstallStamp StampOf(uint64_t id) const {
+    for (const StampedTable& placed : version_.level(1).log) {
+      if (placed->id() == TableId(id)) {
+        return placed.stamp;
+      }
+    }
+    ADD_FAILURE() << "table " << id << " is not there";
+    return {};
+  }
   std::vector<std::string> Check(const VersionEdit& edit) const { return CheckEdit(version_, edit); }
 
   const std::shared_ptr<LiveTables> tables_ = std::make_shared<LiveTables>(nullptr);
@@ -132,6 +142,40 @@ TEST_F(CheckEditTest, SoundEditsOfALogHaveNoViolation) {
   again.id = 50;
   Add(itself, kTree1, again);
   EXPECT_THAT(Check(itself), IsEmpty());
+  // So is a table of the log, between what is older and what is newer; or nothing is left of it.
+  VersionEdit in_log;
+  Remove(in_log, kLog1, 9);
+  EXPECT_THAT(Check(in_log), IsEmpty());
+  again = Table9();
+  again.id = 50;
+  Add(in_log, kLog1, again);
+  in_log.added_tables.back().stamp = StampOf(9);
+  EXPECT_THAT(Check(in_log), IsEmpty());
+}
+
+TEST_F(CheckEditTest, ATableThatIsMergedWithinALogAndTakesAnothersPlaceIsSeen) {
+  FakeTable again = Table9();
+  again.id = 50;
+  const auto violations_of = [&](InstallStamp stamp, const std::vector<uint64_t>& removed) {
+    VersionEdit edit;
+    for (const uint64_t id : removed) {
+      Remove(edit, kLog1, id);
+    }
+    Add(edit, kLog1, again);
+    edit.added_tables.back().stamp = stamp;
+    return Check(edit);
+  };
+  const auto comes_otherwise = Contains(HasSubstr("nor in the place of what it was made of"));
+  const auto leaves = Contains(HasSubstr("table 9 leaves the log of level 1 before the older table 8"));
+  EXPECT_THAT(violations_of(StampOf(9), {9}), IsEmpty());
+  // In the order of installs it would be newer, or older, than what it was made of.
+  EXPECT_THAT(violations_of(version_.counters().next_stamp, {9}), testing::AllOf(comes_otherwise, leaves));
+  EXPECT_THAT(violations_of(StampOf(8), {9}), testing::AllOf(comes_otherwise, leaves));
+  // Two tables become one: the other's records would change their place.
+  EXPECT_THAT(violations_of(StampOf(9), {8, 9}), comes_otherwise);
+  // More than the table held.
+  again.largest_sequence += 1;
+  EXPECT_THAT(violations_of(StampOf(9), {9}), Contains(HasSubstr("other sequence numbers")));
 }
 
 TEST_F(CheckEditTest, ATableThatReturnsFromALogIsSeen) {

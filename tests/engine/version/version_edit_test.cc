@@ -243,6 +243,38 @@ TEST(VersionEdit, ATableThatMovesStaysTheSameLiveTable) {
   EXPECT_EQ(&*fixture.version.tree(2).First(), before);
 }
 
+TEST(VersionEdit, ATableOfALogThatIsWrittenAnewAloneComesIntoItsPlace) {
+  Fixture fixture;
+  for (const uint64_t id : {1, 2, 3}) {
+    ASSERT_TRUE(fixture.Add(kLog1, {.id = id}).ok());
+  }
+  const std::vector<StampedTable> before = fixture.version.level(1).log;
+  VersionEdit edit;
+  edit.RemoveTable(kLog1, *before[1].table);
+  edit.added_tables.push_back({kLog1, before[1].stamp, MakeView({.id = 4})});
+  const Result<VersionEdit> read_back = DecodeVersionEdit(EncodeVersionEdit(edit));
+  ASSERT_TRUE(read_back.ok());
+  ASSERT_TRUE(fixture.ApplyAsItIs(*read_back).ok());
+  std::vector<uint64_t> ids;
+  std::vector<InstallStamp> stamps;
+  for (const StampedTable& placed : fixture.version.level(1).log) {
+    ids.push_back(placed->id().value);
+    stamps.push_back(placed.stamp);
+  }
+  EXPECT_EQ(ids, (std::vector<uint64_t>{1, 4, 3}));
+  EXPECT_EQ(stamps, (std::vector<InstallStamp>{before[0].stamp, before[1].stamp, before[2].stamp}));
+  EXPECT_EQ(fixture.version.level(1).log_totals.tables, 3u);
+  EXPECT_EQ(fixture.version.level(1).log_index.depth(), 3u);
+  // A stamp of a table that stays, and one that comes twice.
+  for (const size_t taken : {0, 1}) {
+    VersionEdit wrong;
+    wrong.RemoveTable(kLog1, *fixture.version.level(1).log[1].table);
+    wrong.added_tables.push_back({kLog1, before[1].stamp, MakeView({.id = 5})});
+    wrong.added_tables.push_back({kLog1, before[taken].stamp, MakeView({.id = 6})});
+    EXPECT_TRUE(fixture.ApplyAsItIs(wrong).Is(ErrorCode::kCorruption)) << taken;
+  }
+}
+
 TEST(VersionEdit, WhatDoesNotFitTheVersionIsRefusedAndChangesNothing) {
   Fixture fixture;
   ASSERT_TRUE(fixture.Add(kTree1, {.id = 3, .smallest = "a", .largest = "m"}).ok());
