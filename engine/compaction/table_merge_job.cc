@@ -104,6 +104,16 @@ InstallStamp StampInLog(const Version& version, const PlanInput& input) {
   return placed->stamp;
 }
 
+// A get that asks a table of a Log asks those below it as well, of which there is far more.
+uint64_t EntriesBelow(const Version& version, const CompactionPlan& plan) {
+  uint64_t entries = 0;
+  for (const std::shared_ptr<const LiveTable>& table :
+       version.tree(plan.output_level + 1).Overlapping(plan.hull)) {
+    entries += table->entries();
+  }
+  return entries;
+}
+
 VersionEdit RemovalsOf(const CompactionPlan& plan) {
   VersionEdit edit;
   for (const PlanInput& input : plan.inputs) {
@@ -172,6 +182,10 @@ Task<Result<JobOutput>> RunTableMerge(JobEnvironment environment, CompactionPlan
   options.table_bytes = plan.output_table_bytes;
   options.grandparents = plan.grandparents;
   options.grandparent_bytes_max = plan.grandparent_bytes_max;
+  if (plan.output_part == Part::kLog) {
+    options.expected_bytes = plan.input_bytes();
+    options.entries_beside = EntriesBelow(*base, plan);
+  }
   TableOutput output(environment, *reservation, std::move(options));
   OlderData older(base, plan.output_level, sources->ids);
   environment.LetAsk(older, sources->statistics.read_bytes);

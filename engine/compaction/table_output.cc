@@ -60,12 +60,15 @@ void TableOutput::Add(std::string_view internal_key, std::string_view value, Cac
     TableBuilderOptions options;
     options.id = environment_.new_table_id();
     options.segment = environment_.shape.OptionsOf(options_.level);
+    options.segment.entries_beside = options_.entries_beside;
     options.purpose = options_.purpose;
     options.written_for = WhatForAt(options_.level, environment_.shape);
     if (options_.table_bytes > 0) {
       options.expected_bytes = options_.expected_bytes == 0
                                    ? options_.table_bytes
                                    : std::min(options_.table_bytes, options_.expected_bytes);
+    } else if (options_.expected_bytes > 0) {
+      options.expected_bytes = options_.expected_bytes;
     }
     builder_ = std::make_unique<TableBuilder>(environment_.table, source_, options);
     boundaries_ = 0;

@@ -26,6 +26,8 @@ struct TableOutputOptions {
   // See CompactionPlan.
   std::vector<std::shared_ptr<const LiveTable>> grandparents;
   uint64_t grandparent_bytes_max = 0;
+  // See SegmentOptions.
+  uint64_t entries_beside = 0;
 };
 
 // Used by one coroutine. Ends with Finish or Abandon, whatever failed before.
