@@ -6,9 +6,9 @@ namespace varve {
 
 namespace {
 
-// What is flushed stays cached while there is a reader for this many records: nobody waits for the copies,
-// which take the time of some hundredths of the reads.
-constexpr uint64_t kFlushedForAReader = 4;
+// What is flushed stays cached while there is a get for this many records: nobody waits for the copies, which
+// take the time of some hundredths of the reads.
+constexpr uint64_t kFlushedForAGet = 4;
 // What merges carry is what somebody has read before, so fewer are enough. For each record a merge copies a
 // few times over its life, some hundredths of what a read of the device takes.
 constexpr uint64_t kMergedForAReader = 64;
@@ -16,11 +16,11 @@ constexpr uint64_t kMergedForAReader = 64;
 }  // namespace
 
 bool ReaderMeter::AddFlush(uint64_t records, const Readers& until_now) {
-  const uint64_t readers = until_now.gets - at_flush_.gets + until_now.walks - at_flush_.walks;
+  const uint64_t gets = until_now.gets - at_flush_.gets;
   intervals_[next_] = {records, at_flush_};
   next_ = (next_ + 1) % kFlushes;
   at_flush_ = until_now;
-  return readers * kFlushedForAReader >= records;
+  return gets * kFlushedForAGet >= records;
 }
 
 bool ReaderMeter::ReadsTables(const Readers& until_now) const {

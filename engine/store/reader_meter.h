@@ -17,7 +17,8 @@ class ReaderMeter {
     uint64_t walks = 0;
   };
 
-  // A memtable of so many records goes to level 0. Returns whether what is written of it is read.
+  // A memtable of so many records goes to level 0. Returns whether gets come for what is written of it; that
+  // it is cached spares walks nothing that could be measured.
   bool AddFlush(uint64_t records, const Readers& until_now);
 
   // Whether merges have readers: they look back on the last flushes, as many as a merge of level 0 waits for,

@@ -70,9 +70,9 @@ TEST_F(ReaderMeterTest, WhoComesBackIsSeenBeforeTheNextFlush) {
   EXPECT_TRUE(Gets());
 }
 
-TEST_F(ReaderMeterTest, WalksReadTablesButNoViews) {
-  readers_.walks = 250;
-  EXPECT_TRUE(Flush());
+TEST_F(ReaderMeterTest, WalksAreWhatMergesCarryForAndNobodyElse) {
+  readers_.walks = 1'000;
+  EXPECT_FALSE(Flush());
   EXPECT_TRUE(ReadsTables());
   EXPECT_FALSE(Gets());
 }
