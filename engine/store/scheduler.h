@@ -32,6 +32,7 @@
 #include "engine/store/health.h"
 #include "engine/store/log_segments.h"
 #include "engine/store/memtables.h"
+#include "engine/store/reader_meter.h"
 #include "engine/store/snapshots.h"
 #include "engine/store/statistics.h"
 #include "engine/store/store_shape.h"
@@ -170,8 +171,7 @@ class Scheduler {
 
   // Jobs; each ends with JobEnded. scheduler_jobs.cc.
   Task<void> RunFlushJob(std::shared_ptr<HeldMemtable> held);
-  // Whether readers come for so many records that were written of late. Once a flush.
-  bool AreRead(uint64_t records);
+  ReaderMeter::Readers CountReaders() const;
   Task<Status> Flush(HeldMemtable& held);
   Task<void> RunCompactionJob(CompactionPlan plan);
   // `dropped`: the records that the merge left out.
@@ -238,6 +238,7 @@ class Scheduler {
   bool waiting_for_readers_ = false;
   bool dropping_buffers_ = false;
   RepeatMeter repeats_;
+  ReaderMeter readers_;
   // The last try of each found too little space; cleared by any progress.
   bool flush_lacks_space_ = false;
   bool compaction_lacks_space_ = false;
@@ -275,8 +276,6 @@ class Scheduler {
   std::map<std::pair<TableId, Generation>, HiddenEstimate> estimates_;
   // The trim loop's: views from this stamp on came since the last trim.
   InstallStamp young_from_;
-  // The flush job's too: how many gets there had been when the last flush began.
-  uint64_t gets_at_flush_ = 0;
 };
 
 template <typename Update>

@@ -23,7 +23,10 @@ void Scheduler::AddBufferElements(const CompactionPlan& plan, uint64_t dropped, 
   {
     const std::lock_guard lock(mutex_);
     repeats_.Add(plan.output_level, arrived, dropped);
-    may_buffer = may_buffer && !repeats_.frozen(plan.output_level) && !space_wanted_ && !dropping_buffers_;
+    // A hot share of 0 keeps everything, whoever reads.
+    const bool serves = environment_.shape.buffer_hot_share <= 0 || readers_.Gets(CountReaders());
+    may_buffer =
+        may_buffer && serves && !repeats_.frozen(plan.output_level) && !space_wanted_ && !dropping_buffers_;
   }
   // Without elements the install makes holes of all that is merged.
   if (may_buffer) {

@@ -17,9 +17,6 @@ namespace {
 
 // Discards in flight at once.
 constexpr size_t kDiscardsAtOnce = 8;
-// What is flushed stays cached while there is a get for this many records: nobody waits for the copies, which
-// take the time of some hundredths of the reads.
-constexpr uint64_t kRecordsForAGet = 4;
 
 // Where the device is full and nothing but readers of what was replaced keeps space: how long they are waited
 // for, and how often one looks. A walk of a directory takes less, a reader that forgot itself more.
@@ -86,10 +83,9 @@ Task<Status> Scheduler::FlushBeforeStart() {
   co_return OkStatus();
 }
 
-bool Scheduler::AreRead(uint64_t records) {
-  const uint64_t gets = environment_.statistics.hot.Sum(&HotCounters::Line::gets);
-  const uint64_t gets_since = gets - std::exchange(gets_at_flush_, gets);
-  return gets_since * kRecordsForAGet >= records;
+ReaderMeter::Readers Scheduler::CountReaders() const {
+  return {environment_.statistics.hot.Sum(&HotCounters::Line::gets),
+          environment_.statistics.iterators.load(std::memory_order_relaxed)};
 }
 
 Task<Status> Scheduler::Flush(HeldMemtable& held) {
@@ -106,7 +102,10 @@ Task<Status> Scheduler::Flush(HeldMemtable& held) {
   input.ranges = held.memtable.ranges().any() ? &held.memtable.ranges().Complete() : nullptr;
   input.snapshots = environment_.snapshots.SequencesToKeep(environment_.memtables.visible_number());
   input.base = environment_.versions.current();
-  input.is_read = AreRead(totals.entries) && environment_.jobs.carries_cached;
+  {
+    const std::lock_guard lock(mutex_);
+    input.is_read = readers_.AddFlush(totals.entries, CountReaders()) && environment_.jobs.carries_cached;
+  }
   JobEnvironment jobs = environment_.jobs;
   // Its data was acknowledged: a close waits for it.
   jobs.cancelled = nullptr;
@@ -214,6 +213,11 @@ Task<Status> Scheduler::Compact(const CompactionPlan& plan, uint64_t& dropped) {
   const std::shared_ptr<const Version> base = environment_.versions.current();
   SnapshotList snapshots = environment_.snapshots.SequencesToKeep(environment_.memtables.visible_number());
   JobEnvironment jobs = environment_.jobs;
+  if (jobs.carries_cached) {
+    const std::lock_guard lock(mutex_);
+    jobs.carries_cached = readers_.ReadsTables(CountReaders());
+    environment_.statistics.unread_merges += jobs.carries_cached ? 0 : 1;
+  }
   CompactionPlan copy = plan;
   // Where space is short, or deleted records are to go, nothing that is dead may stay.
   const bool purges = plan.reason == PlanReason::kSpace || plan.reason == PlanReason::kDeletes;

@@ -351,6 +351,7 @@ std::string StoreImpl::StatisticsJson() const {
   json.Number("bytes", version->buffer_bytes());
   json.Number("buffered_views", statistics_.buffered_views);
   json.Number("trimmed_views", statistics_.trimmed_views);
+  json.Number("unread_merges", statistics_.unread_merges);
   json.End();
   WriteCache(json, cache_.statistics());
   WriteSpace(json, allocator_->numbers());

@@ -100,6 +100,8 @@ struct StoreStatistics {
   std::atomic<uint64_t> reclaimed_bytes{0};
   // Views that came into compaction buffers, and those that a trim took something from.
   std::atomic<uint64_t> buffered_views{0}, trimmed_views{0};
+  // Merges that put nothing into the cache, since nobody had read for long (ReaderMeter).
+  std::atomic<uint64_t> unread_merges{0};
 };
 
 // "{"count":..,"mean":..,"p50":..,"p90":..,"p99":..,"p999":..,"max":..}", in nanoseconds.

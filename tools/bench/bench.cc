@@ -126,7 +126,10 @@ class Bench {
     ControlLimits limits;
     limits.memory_bytes = memory_limit(true);
     limits.device = bed_.device_number();
-    limits.device_bytes_per_second = options_.throttle_bytes_per_second;
+    limits.device_written_bytes_per_second = options_.throttle_bytes_per_second;
+    limits.device_read_bytes_per_second = options_.throttle_read_bytes_per_second != 0
+                                              ? options_.throttle_read_bytes_per_second
+                                              : options_.throttle_bytes_per_second;
     limits.device_writes_per_second = options_.throttle_operations_per_second;
     limits.device_reads_per_second = options_.throttle_reads_per_second != 0
                                          ? options_.throttle_reads_per_second
@@ -261,6 +264,7 @@ json OptionsJson(const BenchOptions& options, const Bed& bed, const Bench& bench
           {"throttle_bytes_per_second", options.throttle_bytes_per_second},
           {"throttle_operations_per_second", options.throttle_operations_per_second},
           {"throttle_reads_per_second", options.throttle_reads_per_second},
+          {"throttle_read_bytes_per_second", options.throttle_read_bytes_per_second},
           {"worker_arguments", options.worker_arguments}};
 }
 

@@ -20,8 +20,9 @@ struct BenchOptions {
   bool limit_memory = true;
   uint64_t throttle_bytes_per_second = 0;
   uint64_t throttle_operations_per_second = 0;
-  uint64_t throttle_reads_per_second = 0;  // 0: as all operations
-  std::string json_file;                   // empty: none
+  uint64_t throttle_reads_per_second = 0;       // 0: as all operations
+  uint64_t throttle_read_bytes_per_second = 0;  // 0: as all bytes
+  std::string json_file;                        // empty: none
   // For the JSON document: of varve, and what the person typed. Then the options for a worker.
   std::string version;
   std::string command_line;

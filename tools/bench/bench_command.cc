@@ -22,6 +22,7 @@ struct BenchArguments {
   std::string memory;
   std::string memory_limit;
   std::string throttle_bytes;
+  std::string throttle_read_bytes;
 };
 
 std::string WorkloadList() {
@@ -89,7 +90,9 @@ int Run(BenchArguments& arguments, const CLI::App& command, const char* version)
   }
   if (!TakeSize(arguments.memory, "--memory", options.bed.memory_bytes) ||
       !TakeSize(arguments.memory_limit, "--memory-limit", options.memory_limit_bytes) ||
-      !TakeSize(arguments.throttle_bytes, "--throttle-bytes", options.throttle_bytes_per_second)) {
+      !TakeSize(arguments.throttle_bytes, "--throttle-bytes", options.throttle_bytes_per_second) ||
+      !TakeSize(arguments.throttle_read_bytes, "--throttle-read-bytes",
+                options.throttle_read_bytes_per_second)) {
     return kExitUsage;
   }
   options.bed.block_bytes = static_cast<uint32_t>(options.run.block_bytes);
@@ -130,6 +133,9 @@ void AddBenchCommand(CLI::App& app, int& exit_code, const char* version) {
                       "Requests a second that the device reads, and writes, at most");
   command->add_option("--throttle-reads", options.throttle_reads_per_second,
                       "The same for reads alone, where they are to be the slower ones");
+  command->add_option(
+      "--throttle-read-bytes", arguments->throttle_read_bytes,
+      "Bytes a second that the device reads at most, where --throttle-bytes is not to be that low");
   command->add_option("--json", options.json_file, "Write every figure of every run to this file");
   AddRunOptions(*command, options.run);
   command->footer(WorkloadList());

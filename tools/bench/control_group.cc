@@ -33,8 +33,8 @@ struct Version1Throttle {
   uint64_t ControlLimits::*limit;
 };
 constexpr Version1Throttle kVersion1Throttles[] = {
-    {"blkio.throttle.read_bps_device", &ControlLimits::device_bytes_per_second},
-    {"blkio.throttle.write_bps_device", &ControlLimits::device_bytes_per_second},
+    {"blkio.throttle.read_bps_device", &ControlLimits::device_read_bytes_per_second},
+    {"blkio.throttle.write_bps_device", &ControlLimits::device_written_bytes_per_second},
     {"blkio.throttle.read_iops_device", &ControlLimits::device_reads_per_second},
     {"blkio.throttle.write_iops_device", &ControlLimits::device_writes_per_second},
 };
@@ -42,8 +42,9 @@ constexpr Version1Throttle kVersion1Throttles[] = {
 }  // namespace
 
 ControlGroup::ControlGroup(std::string root, const ControlLimits& limits) : root_(std::move(root)) {
-  const bool limits_device = limits.device_bytes_per_second != 0 || limits.device_reads_per_second != 0 ||
-                             limits.device_writes_per_second != 0;
+  const bool limits_device = limits.device_read_bytes_per_second != 0 ||
+                             limits.device_written_bytes_per_second != 0 ||
+                             limits.device_reads_per_second != 0 || limits.device_writes_per_second != 0;
   if (limits.memory_bytes == 0 && !limits_device) {
     return;
   }
@@ -106,11 +107,12 @@ void ControlGroup::LimitVersion2(const ControlLimits& limits, bool limits_device
     peak_file_ = folder + "/memory.peak";
   }
   const auto of = [](uint64_t limit) { return limit == 0 ? std::string("max") : std::to_string(limit); };
-  const std::string bytes = of(limits.device_bytes_per_second);
   if (limits_device &&
-      !WriteTo(folder + "/io.max",
-               fmt::format("{} rbps={} wbps={} riops={} wiops={}", limits.device, bytes, bytes,
-                           of(limits.device_reads_per_second), of(limits.device_writes_per_second)))) {
+      !WriteTo(
+          folder + "/io.max",
+          fmt::format("{} rbps={} wbps={} riops={} wiops={}", limits.device,
+                      of(limits.device_read_bytes_per_second), of(limits.device_written_bytes_per_second),
+                      of(limits.device_reads_per_second), of(limits.device_writes_per_second)))) {
     problems_.emplace_back("the device is not throttled: this machine does not let io.max be set");
   }
 }

@@ -16,8 +16,8 @@ struct ControlLimits {
   uint64_t memory_bytes = 0;  // 0: no limit
   // Of the device numbered `device` ("7:0"). 0: no limit.
   std::string device;
-  // For reads and for writes.
-  uint64_t device_bytes_per_second = 0;
+  uint64_t device_read_bytes_per_second = 0;
+  uint64_t device_written_bytes_per_second = 0;
   uint64_t device_reads_per_second = 0;
   uint64_t device_writes_per_second = 0;
 };

@@ -93,6 +93,13 @@ class StoreBuffer : public ::testing::Test {
     }
     return answers;
   }
+  uint64_t UnreadMerges() {
+    const std::string json = harness_.store().StatisticsJson();
+    const std::string name = "\"unread_merges\":";
+    const size_t at = json.find(name);
+    EXPECT_NE(at, std::string::npos);
+    return std::stoull(json.substr(at + name.size()));
+  }
   // Lets so many trims happen.
   void PassTrims(int trims) {
     for (int i = 0; i < trims; i++) {
@@ -247,6 +254,39 @@ TEST_F(StoreBuffer, WhatIsOnlyWrittenIsNotBuffered) {
   }
   EXPECT_EQ(watcher_.views(), 0U);
   EXPECT_EQ(watcher_.newest().buffer_bytes(), 0U);
+}
+
+// All of the data is cached, and nobody asks for it any more.
+TEST_F(StoreBuffer, MergesLongAfterTheLastReaderNeitherCarryNorBuffer) {
+  ASSERT_TRUE(harness_.Open(options_).ok());
+  WriteAndRead(5'000);
+  EXPECT_EQ(UnreadMerges(), 0U);
+  for (uint64_t i = 0; i < 5'000; i++) {
+    ASSERT_TRUE(harness_.Put(KeyNumbered(i % kKeys), std::string(200, 'w')).ok());
+  }
+  EXPECT_GT(UnreadMerges(), 0U);
+  const size_t views = watcher_.views();
+  const uint64_t unread = UnreadMerges();
+  for (uint64_t i = 0; i < 5'000; i++) {
+    ASSERT_TRUE(harness_.Put(KeyNumbered(random_.Below(kKeys)), std::string(200, 'x')).ok());
+  }
+  Settle();
+  EXPECT_EQ(watcher_.views(), views);
+  EXPECT_GT(UnreadMerges(), unread);
+}
+
+// Walks use what merges carry and ask no view.
+TEST_F(StoreBuffer, NothingIsBufferedForWalks) {
+  ASSERT_TRUE(harness_.Open(options_).ok());
+  for (uint64_t i = 0; i < 8'000; i++) {
+    ASSERT_TRUE(harness_.Put(KeyNumbered(random_.Below(kKeys)), std::string(200, 'v')).ok());
+    if (i % 20 == 0) {
+      harness_.Scan();
+    }
+  }
+  Settle();
+  EXPECT_EQ(watcher_.views(), 0U);
+  EXPECT_EQ(UnreadMerges(), 0U);
 }
 
 TEST_F(StoreBuffer, WhatIsNotReadAnyMoreIsTrimmedAway) {

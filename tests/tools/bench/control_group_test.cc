@@ -35,11 +35,14 @@ class ControlGroupTest : public ::testing::Test {
 
 TEST_F(ControlGroupTest, Version2LimitsMemoryAndDeviceInOneGroup) {
   Make("cgroup.controllers");
-  const ControlGroup group(root_, {.memory_bytes = 1000, .device = "7:3", .device_bytes_per_second = 500});
+  const ControlGroup group(root_, {.memory_bytes = 1000,
+                                   .device = "7:3",
+                                   .device_read_bytes_per_second = 400,
+                                   .device_written_bytes_per_second = 500});
   EXPECT_TRUE(group.problems().empty());
   EXPECT_EQ(Read(OwnFolder() + "/memory.max"), "1000");
   EXPECT_EQ(group.memory_limit_file(), (root_ / OwnFolder() / "memory.max").string());
-  EXPECT_EQ(Read(OwnFolder() + "/io.max"), "7:3 rbps=500 wbps=500 riops=max wiops=max");
+  EXPECT_EQ(Read(OwnFolder() + "/io.max"), "7:3 rbps=400 wbps=500 riops=max wiops=max");
   ASSERT_EQ(group.procs_files().size(), 1U);
   EXPECT_EQ(group.procs_files()[0], (root_ / OwnFolder() / "cgroup.procs").string());
 }
@@ -57,13 +60,15 @@ TEST_F(ControlGroupTest, Version1ThrottlesTheDeviceInTheRootGroupAndTakesItBack)
   {
     const ControlGroup group(root_, {.memory_bytes = 1000,
                                      .device = "7:3",
-                                     .device_bytes_per_second = 500,
+                                     .device_read_bytes_per_second = 400,
+                                     .device_written_bytes_per_second = 500,
                                      .device_reads_per_second = 30,
                                      .device_writes_per_second = 60});
     EXPECT_TRUE(group.problems().empty());
     EXPECT_EQ(Read("memory/" + OwnFolder() + "/memory.limit_in_bytes"), "1000");
     EXPECT_EQ(group.memory_limit_file(), (root_ / "memory" / OwnFolder() / "memory.limit_in_bytes").string());
-    EXPECT_EQ(Read("blkio/blkio.throttle.read_bps_device"), "7:3 500");
+    EXPECT_EQ(Read("blkio/blkio.throttle.read_bps_device"), "7:3 400");
+    EXPECT_EQ(Read("blkio/blkio.throttle.write_bps_device"), "7:3 500");
     EXPECT_EQ(Read("blkio/blkio.throttle.read_iops_device"), "7:3 30");
     EXPECT_EQ(Read("blkio/blkio.throttle.write_iops_device"), "7:3 60");
     EXPECT_EQ(group.procs_files().size(), 2U);
@@ -73,7 +78,10 @@ TEST_F(ControlGroupTest, Version1ThrottlesTheDeviceInTheRootGroupAndTakesItBack)
 }
 
 TEST_F(ControlGroupTest, WhatThisMachineCannotLimitIsSaid) {
-  const ControlGroup group(root_, {.memory_bytes = 1000, .device = "7:3", .device_bytes_per_second = 500});
+  const ControlGroup group(root_, {.memory_bytes = 1000,
+                                   .device = "7:3",
+                                   .device_read_bytes_per_second = 400,
+                                   .device_written_bytes_per_second = 500});
   EXPECT_EQ(group.problems().size(), 2U);
   EXPECT_TRUE(group.procs_files().empty());
   EXPECT_FALSE(group.PeakMemoryBytes().has_value());
