@@ -218,6 +218,12 @@ TEST_P(JobsInALog, ATableThatIsMergedWithItselfKeepsItsPlaceAndWhatAnybodySees) 
   store_.ExpectSpaceIsAccountedFor();
 }
 
+TEST_P(JobsInALog, TombstonesStayForWhatLiesBelowThem) {
+  store_.Merge(PlanOf(Log()[1]), {SequenceNumber(100'000)});
+  EXPECT_EQ(Log()[1]->view().segments.size(), 1u);
+  EXPECT_EQ(Log()[1]->tombstones(), 100u);
+}
+
 // A get asks it beside the tables below, and there is more of those.
 TEST_P(JobsInALog, ItsFilterMisleadsLessThanThoseBelow) {
   store_.Merge(PlanOf(Log()[2]));
