@@ -331,9 +331,10 @@ void Scheduler::UpdatePressure() {
   debt.level0_tables_trigger = pressing_.level0_tables_trigger;
   debt.overdue_bytes = CompactionDebtBytes(*version, pressing_);
   // With more tables in level 0 each merge there brings more at once, and is overdue by more while it runs.
-  debt.level1_bytes = pressing_.level1_bytes *
-                      std::max(pressing_.level0_tables_trigger, environment_.shape.tree.level0_tables_trigger) /
-                      std::max(environment_.shape.tree.level0_tables_trigger, 1u);
+  debt.level1_bytes =
+      pressing_.level1_bytes *
+      std::max(pressing_.level0_tables_trigger, environment_.shape.tree.level0_tables_trigger) /
+      std::max(environment_.shape.tree.level0_tables_trigger, 1u);
   debt.range_tombstones = RangeDebt(*version);
   throttle_.SetRate(RateAt(PressureOf(debt)));
 }

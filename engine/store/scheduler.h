@@ -229,8 +229,8 @@ class Scheduler {
   // try again.
   bool readers_wait_ = false;
 
-  // What pickers go by, and what presses on writers. Written on home_ with mutex_ held; read on home_, or with
-  // mutex_ held.
+  // What pickers go by, and what presses on writers. Written on home_ with mutex_ held; read on home_, or
+  // with mutex_ held.
   TreeConfig tree_;
   TreeConfig pressing_;
 

@@ -114,9 +114,9 @@ void Scheduler::AdaptLocked() {
   if (adaptation_->OnWindow(mix_->Take(), OutlineOf(*environment_.versions.current()))) {
     Apply(adaptation_->thresholds(), adaptation_->limits(), environment_.shape.tree.deletes, tree_);
   }
-  // What a lower threshold makes due is no debt of writers until there was time for it, a window's: the change
-  // itself slows nobody. For the same reason the thresholds of deletes, which also say how far levels may
-  // grow, stay out of it.
+  // What a lower threshold makes due is no debt of writers until there was time for it, a window's: the
+  // change itself slows nobody. For the same reason the thresholds of deletes, which also say how far levels
+  // may grow, stay out of it.
   pressing_.level0_tables_trigger = std::max(before, tree_.level0_tables_trigger);
 }
 

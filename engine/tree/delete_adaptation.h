@@ -1,6 +1,6 @@
-// How the thresholds of `delete` follow the mix of reads, scans, writes and deletes (Delete-aware LSM, section
-// 3.1.3, corrected: docs/design/deletes.md has the model). No I/O, no clock: the same thresholds for the same
-// windows. Costs are bytes: of the device, or what a merge reads and writes in the time.
+// How the thresholds of `delete` follow the mix of reads, scans, writes and deletes (Delete-aware LSM,
+// section 3.1.3, corrected: docs/design/deletes.md has the model). No I/O, no clock: the same thresholds for
+// the same windows. Costs are bytes: of the device, or what a merge reads and writes in the time.
 //
 // Two thresholds have a best value that depends on the mix: how many tables gather in level 0, since each
 // merge of them writes level 1 anew and each of them is one more to ask for every read; and what a merge for
@@ -67,7 +67,8 @@ uint32_t BestLevel0Tables(const Mix& mix, const StoreOutline& store, const Adapt
 
 // What it is worth to be rid of a deleted byte at once: so many bytes moved.
 double WorthOfAByte(const Mix& mix, const StoreOutline& store, const AdaptationLimits& limits);
-// What a merge has to give back for each byte that it writes where a byte is worth so much; and the other way.
+// What a merge has to give back for each byte that it writes where a byte is worth so much; and the other
+// way.
 double ReclaimMinAt(double worth);
 double WorthAt(double reclaim_min);
 
