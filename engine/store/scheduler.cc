@@ -10,8 +10,15 @@
 namespace varve {
 
 Scheduler::Scheduler(SchedulerEnvironment environment)
-    : environment_(std::move(environment)), home_(*environment_.executors.front()) {
+    : environment_(std::move(environment)),
+      home_(*environment_.executors.front()),
+      tree_(environment_.shape.tree),
+      pressing_(environment_.shape.tree) {
   environment_.jobs.cancelled = &cancelled_;
+  if (tree_.deletes.enabled()) {
+    mix_.emplace(environment_.statistics, environment_.device.counters(), environment_.shape.block_bytes);
+    adaptation_.emplace(environment_.shape.adaptation);
+  }
 }
 
 Scheduler::~Scheduler() {
@@ -81,7 +88,7 @@ Task<void> Scheduler::CommitLoop() {
     }
     // Before the sync: what is appended later sets it again.
     unsynced_.Reset();
-    if (environment_.shape.tree.deletes.enabled()) {
+    if (tree_.deletes.enabled()) {
       // What was deleted since may be worth a flush.
       Wake();
     }
@@ -115,7 +122,8 @@ void Scheduler::StartDueLocked() {
     return;
   }
   SwitchForLogLocked();
-  if (environment_.shape.tree.deletes.enabled()) {
+  if (tree_.deletes.enabled()) {
+    AdaptLocked();
     SwitchForDeletesLocked();
   }
   StartFlushLocked();
@@ -173,10 +181,10 @@ void Scheduler::StartCompactionsLocked() {
   const size_t jobs_max = kCompactionsPerExecutor * environment_.executors.size();
   while (compactions_ < jobs_max && !compaction_lacks_space_) {
     const std::shared_ptr<const Version> version = environment_.versions.current();
-    if (environment_.shape.tree.deletes.enabled()) {
+    if (tree_.deletes.enabled()) {
       picker_.deletes = LimitsOfDeletesLocked();
     }
-    std::optional<CompactionPlan> plan = PickTreeCompaction(*version, environment_.shape.tree, picker_);
+    std::optional<CompactionPlan> plan = PickTreeCompaction(*version, tree_, picker_);
     if (!plan) {
       return;
     }
@@ -197,8 +205,7 @@ void Scheduler::StartForReadersLocked() {
          readers_have_paid_.exchange(false)) {
     const std::shared_ptr<const Version> version = environment_.versions.current();
     readers_wait_ = false;
-    std::optional<CompactionPlan> plan =
-        PickForReaders(*version, environment_.shape.tree, picker_, readers_wait_);
+    std::optional<CompactionPlan> plan = PickForReaders(*version, tree_, picker_, readers_wait_);
     if (!plan) {
       return;
     }
@@ -254,8 +261,7 @@ void Scheduler::WorkForSpaceLocked() {
   const std::shared_ptr<const Version> version = environment_.versions.current();
   std::optional<CompactionPlan> plan = PlanHiddenForSpaceLocked(*version, bytes_max);
   if (!plan) {
-    plan = PickForSpace(*version, environment_.shape.tree, picker_, environment_.jobs.shape, bytes_max,
-                        !last_level_in_vain_);
+    plan = PickForSpace(*version, tree_, picker_, environment_.jobs.shape, bytes_max, !last_level_in_vain_);
   }
   if (plan) {
     StartCompactionLocked(std::move(*plan));
@@ -317,15 +323,18 @@ size_t Scheduler::running_jobs() const {
 void Scheduler::UpdatePressure() {
   const Memtables::Fill fill = environment_.memtables.fill();
   const std::shared_ptr<const Version> version = environment_.versions.current();
-  const TreeConfig& tree = environment_.shape.tree;
   Debt debt;
   debt.immutable_memtables = fill.immutables;
   debt.immutable_memtables_max = environment_.shape.immutable_memtables_max;
   debt.memtable_fill = fill.active;
   debt.level0_tables = version->level0().size();
-  debt.level0_tables_trigger = tree.level0_tables_trigger;
-  debt.overdue_bytes = CompactionDebtBytes(*version, tree);
-  debt.level1_bytes = tree.level1_bytes;
+  debt.level0_tables_trigger = pressing_.level0_tables_trigger;
+  debt.overdue_bytes = CompactionDebtBytes(*version, pressing_);
+  // With more tables in level 0 each merge there brings more at once, and is overdue by more while it runs.
+  debt.level1_bytes =
+      pressing_.level1_bytes *
+      std::max(pressing_.level0_tables_trigger, environment_.shape.tree.level0_tables_trigger) /
+      std::max(environment_.shape.tree.level0_tables_trigger, 1u);
   debt.range_tombstones = RangeDebt(*version);
   throttle_.SetRate(RateAt(PressureOf(debt)));
 }

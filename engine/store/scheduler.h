@@ -32,11 +32,13 @@
 #include "engine/store/health.h"
 #include "engine/store/log_segments.h"
 #include "engine/store/memtables.h"
+#include "engine/store/mix_meter.h"
 #include "engine/store/reader_meter.h"
 #include "engine/store/snapshots.h"
 #include "engine/store/statistics.h"
 #include "engine/store/store_shape.h"
 #include "engine/store/wait_list.h"
+#include "engine/tree/delete_adaptation.h"
 #include "engine/tree/hidden_purge.h"
 #include "engine/tree/tree_picker.h"
 #include "engine/version/version_set.h"
@@ -124,6 +126,15 @@ class Scheduler {
   Task<void> ReclaimAll();
 
   size_t running_jobs() const;
+  // The sizes and thresholds in force, and how they came to it; nullopt: they are the shape's.
+  TreeConfig tree_config() const {
+    const std::lock_guard lock(mutex_);
+    return tree_;
+  }
+  std::optional<DeleteAdaptation> adaptation() const {
+    const std::lock_guard lock(mutex_);
+    return adaptation_;
+  }
 
  private:
   // A merge waits for the device at its beginning and its end, whatever it has in flight between: there the
@@ -149,6 +160,7 @@ class Scheduler {
   DeleteLimits LimitsOfDeletesLocked() const;
   void SwitchForDeletesLocked();
   void StartPurgesLocked();
+  void AdaptLocked();
   // scheduler_ranges.cc
   void StartRangeJobLocked();
   void StartHiddenPurgesLocked();
@@ -217,6 +229,11 @@ class Scheduler {
   // try again.
   bool readers_wait_ = false;
 
+  // What pickers go by, and what presses on writers. Written on home_ with mutex_ held; read on home_, or
+  // with mutex_ held.
+  TreeConfig tree_;
+  TreeConfig pressing_;
+
   // On home_ only.
   InterruptibleSleep commit_sleep_;
   InterruptibleSleep trim_sleep_;
@@ -255,6 +272,9 @@ class Scheduler {
     bool flushed = false;
   };
   std::vector<PaidRange> purges_;
+  // Where merges for deletes are on.
+  std::optional<MixMeter> mix_;
+  std::optional<DeleteAdaptation> adaptation_;
   bool range_job_ = false;
   // The last range job has not looked at all tables.
   bool range_work_left_ = false;

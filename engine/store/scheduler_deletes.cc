@@ -1,5 +1,5 @@
 // What the scheduler does for deletes beside what the picker makes due: memtables that hide more than they
-// hold, and ranges in which readers step over tombstones.
+// hold, ranges in which readers step over tombstones, and thresholds that follow what users do.
 
 #include <algorithm>
 #include <utility>
@@ -17,6 +17,17 @@ constexpr uint64_t kSpaceForDeletes = 2;
 // time: about a microsecond.
 constexpr uint64_t kTombstoneBytes = 1 * kKiB;
 constexpr size_t kPurgesMax = 16;
+
+StoreOutline OutlineOf(const Version& version) {
+  const TableTotals all = version.totals();
+  StoreOutline outline;
+  outline.level1_bytes = version.totals(1).valid_bytes;
+  outline.all_bytes = all.valid_bytes;
+  outline.upper_bytes = all.valid_bytes - version.totals(version.last_level()).valid_bytes;
+  outline.entries = all.entries;
+  outline.tombstones = all.tombstones;
+  return outline;
+}
 
 }  // namespace
 
@@ -80,7 +91,7 @@ void Scheduler::StartPurgesLocked() {
     }
     picker_.deletes = LimitsOfDeletesLocked();
     const std::shared_ptr<const Version> version = environment_.versions.current();
-    RangePurge next = PlanRangePurge(*version, environment_.shape.tree, picker_, purge.range);
+    RangePurge next = PlanRangePurge(*version, tree_, picker_, purge.range);
     const uint64_t price = next.plan ? next.plan->input_bytes() + next.plan->child_bytes() : 0;
     if (next.plan && price <= purge.paid_bytes) {
       purge.paid_bytes -= price;
@@ -92,6 +103,21 @@ void Scheduler::StartPurgesLocked() {
       purges_.erase(purges_.begin() + static_cast<std::ptrdiff_t>(i));
     }
   }
+}
+
+// Later picks go by what has changed; what runs goes on.
+void Scheduler::AdaptLocked() {
+  if (!mix_->IsFull(environment_.shape.memtable_bytes)) {
+    return;
+  }
+  const uint32_t before = tree_.level0_tables_trigger;
+  if (adaptation_->OnWindow(mix_->Take(), OutlineOf(*environment_.versions.current()))) {
+    Apply(adaptation_->thresholds(), adaptation_->limits(), environment_.shape.tree.deletes, tree_);
+  }
+  // What a lower threshold makes due is no debt of writers until there was time for it, a window's: the
+  // change itself slows nobody. For the same reason the thresholds of deletes, which also say how far levels
+  // may grow, stay out of it.
+  pressing_.level0_tables_trigger = std::max(before, tree_.level0_tables_trigger);
 }
 
 }  // namespace varve

@@ -51,6 +51,7 @@ bool WasCancelled(const Status& status) {
 Task<void> Scheduler::RunFlushJob(std::shared_ptr<HeldMemtable> held) {
   const uint64_t begin = home_.clock().MonotonicNanos();
   const Status status = co_await Flush(*held);
+  const Memtable::Totals totals = held->memtable.totals();
   held.reset();
   StoreStatistics::OfKind& counters = environment_.statistics.of(CompactionKind::kFlush);
   counters.jobs++;
@@ -68,6 +69,9 @@ Task<void> Scheduler::RunFlushJob(std::shared_ptr<HeldMemtable> held) {
     compaction_lacks_space_ = false;
     if (status.ok()) {
       space_exhausted_.store(false, std::memory_order_release);
+    }
+    if (status.ok() && mix_) {
+      mix_->OnFlushed(totals);
     }
   });
 }

@@ -105,10 +105,9 @@ std::optional<CompactionPlan> Scheduler::PlanHiddenLocked(const Version& version
                                                           uint64_t bytes_max) const {
   const SequenceNumber oldest =
       environment_.snapshots.SequencesToKeep(environment_.memtables.visible_number()).front();
-  return PlanHiddenPurge(
-      version, environment_.shape.tree, picker_, hidden_, need, [&](const CompactionPlan& plan) {
-        return SpaceNeededBy(plan, environment_.jobs.shape, version.range_tombstones(), oldest) <= bytes_max;
-      });
+  return PlanHiddenPurge(version, tree_, picker_, hidden_, need, [&](const CompactionPlan& plan) {
+    return SpaceNeededBy(plan, environment_.jobs.shape, version.range_tombstones(), oldest) <= bytes_max;
+  });
 }
 
 double Scheduler::RangeDebt(const Version& version) {

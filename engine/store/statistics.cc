@@ -266,6 +266,29 @@ void WriteCompactions(JsonWriter& json, const Version& version, const StoreStati
   json.End();
 }
 
+void WriteAdaptation(JsonWriter& json, const DeleteAdaptation& adaptation, const TreeConfig& tree) {
+  json.Begin("delete_adaptation");
+  json.Number("windows", adaptation.windows());
+  json.Number("changes", adaptation.changes());
+  json.Number("level0_tables", tree.level0_tables_trigger);
+  json.Real("reclaim_min", tree.deletes.reclaim_min);
+  json.Real("level1_share_max", tree.deletes.share_max);
+  json.Real("dense_share", tree.deletes.dense_share);
+  const Mix& mix = adaptation.last_mix();
+  json.Begin("last_window");
+  json.Number("flushes", mix.flushes);
+  json.Number("flushed_bytes", mix.flushed_bytes);
+  json.Number("puts", mix.puts);
+  json.Number("deletes", mix.deletes);
+  json.Number("gets", mix.gets);
+  json.Number("vain_gets", mix.vain_gets);
+  json.Number("scans", mix.scans);
+  json.Number("scanned_bytes", mix.scanned_bytes);
+  json.Number("vain_bytes", mix.vain_bytes);
+  json.End();
+  json.End();
+}
+
 void WriteHotMap(JsonWriter& json, const HotMap& map) {
   const HotMap::Statistics statistics = map.statistics();
   json.Begin("hot_map");
@@ -340,13 +363,14 @@ std::string JsonString(std::string_view text) {
 std::string StoreImpl::StatisticsJson() const {
   const std::shared_ptr<const Version> version = versions_->current();
   const uint64_t user_bytes = statistics_.hot.Sum(&HotCounters::Line::user_bytes);
+  const TreeConfig tree = scheduler_ != nullptr ? scheduler_->tree_config() : shape_.tree;
   JsonWriter json;
   json.Begin();
   json.Text("read_only_reason", health_.reason());
   WriteOperations(json, statistics_);
   WriteDevice(json, environment_.device.counters(), user_bytes);
   WriteCompactions(json, *version, statistics_);
-  WriteLevels(json, *version, shape_.tree, statistics_);
+  WriteLevels(json, *version, tree, statistics_);
   json.Begin("compaction_buffer");
   json.Number("bytes", version->buffer_bytes());
   json.Number("buffered_views", statistics_.buffered_views);
@@ -364,7 +388,10 @@ std::string StoreImpl::StatisticsJson() const {
   if (wal_ != nullptr) {
     WriteLog(json, wal_->statistics());
     json.Number("running_jobs", scheduler_->running_jobs());
-    json.Number("compaction_debt_bytes", CompactionDebtBytes(*version, shape_.tree));
+    json.Number("compaction_debt_bytes", CompactionDebtBytes(*version, tree));
+  }
+  if (scheduler_ != nullptr && tree.deletes.enabled()) {
+    WriteAdaptation(json, *scheduler_->adaptation(), tree);
   }
   if (hot_map_ != nullptr) {
     WriteHotMap(json, *hot_map_);

@@ -53,10 +53,37 @@ constexpr double kWastedShareMax = 1.0;
 constexpr double kDeleteShareMax = 0.25;
 constexpr double kReclaimMin = 0.5;
 constexpr double kSlackMax = 2;
+// With scans alone, an eighth of what is written: a level then has little more to give than that.
+constexpr double kReclaimLeast = 0.125;
+// Fewer tables than half, or more than twice as many, gather in level 0 whatever users do: what readers pay
+// for them (LiveTable::paid_bytes) takes care of the rest.
+constexpr uint32_t kLevel0Times = 2;
+constexpr uint64_t kLevel0PerDevice = 16;
 
 // Rough: by how much sectors are shorter than the blocks that become dead.
 constexpr double kHolesLostSectors512 = 0.3;
 constexpr double kHolesLostSectors4096 = 0.6;
+
+AdaptationLimits AdaptationLimitsOf(const StoreShape& shape, uint64_t usable) {
+  AdaptationLimits limits;
+  const uint32_t tables = shape.tree.level0_tables_trigger;
+  limits.first = {tables, shape.tree.deletes.reclaim_min};
+  limits.reclaim_least = kReclaimLeast;
+  limits.level1_bytes = shape.tree.level1_bytes;
+  limits.level0_full_table_bytes = shape.tree.level0_full_table_bytes;
+  limits.level0_tables_min = tables;
+  limits.level0_tables_max = tables;
+  // Where segments are appended to level 1, or its tables wait in a Log, merges of level 0 write nothing anew
+  // that fewer of them would spare.
+  if (!shape.techniques.append_merge && !shape.techniques.sst_log) {
+    const auto room = static_cast<uint32_t>(
+        std::min<uint64_t>(usable / kLevel0PerDevice / shape.memtable_bytes, kLevel0Times * tables));
+    limits.level0_tables_min = std::clamp(tables / kLevel0Times, 2u, std::max(tables, 2u));
+    limits.level0_tables_min = std::min(limits.level0_tables_min, tables);
+    limits.level0_tables_max = std::max(room, tables);
+  }
+  return limits;
+}
 
 // What the largest merge writes: a table with as many below it as may be, and one more on each side; or a
 // table of level 0, which is a memtable and the batch that made it full, with all of level 1.
@@ -154,6 +181,7 @@ StoreShape ShapeOf(const Layout& layout, const StoreOptions& options, uint32_t b
     shape.tree.deletes.share_max = kDeleteShareMax;
     shape.tree.deletes.reclaim_min = kReclaimMin;
     shape.tree.deletes.slack_max = kSlackMax;
+    shape.adaptation = AdaptationLimitsOf(shape, usable);
   }
   // Deletes get as much again as the merges that they wait for. The log has taken its segments before users
   // write (log_segments.h).

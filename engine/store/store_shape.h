@@ -8,6 +8,7 @@
 #include "engine/space/layout.h"
 #include "engine/store/filter_budget.h"
 #include "engine/store/store.h"
+#include "engine/tree/delete_adaptation.h"
 #include "engine/tree/tree_picker.h"
 
 namespace varve {
@@ -34,6 +35,8 @@ struct StoreShape final : public TableShape {
   // Released space is discarded and made free when so much has gathered, or when space is short.
   uint64_t reclaim_batch_bytes = 0;
   TreeConfig tree;
+  // Where merges for deletes are on: how far what `tree` says may move with what users do.
+  AdaptationLimits adaptation;
   // What compaction buffers may hold, of the bytes of all tables.
   double buffer_share = 0;
   // How much of a part of a table has to be cached for a buffer to keep it.

@@ -10,8 +10,6 @@ namespace varve {
 
 namespace {
 
-// A table of so large a share of tombstones is worth a look in a level of any size.
-constexpr double kDenseShare = 0.5;
 // Each try reckons what lies below a table.
 constexpr size_t kTablesTried = 16;
 
@@ -107,7 +105,7 @@ double DeleteScore(const Version& version, const DeleteConfig& config, uint32_t 
   }
   const double by_level =
       ShareOf(totals.tombstones, totals.entries) / MaxDeleteShare(config, level_ratio, level);
-  return std::max(by_level, totals.densest_tombstones / kDenseShare);
+  return std::max(by_level, totals.densest_tombstones / config.dense_share);
 }
 
 double DeletePressure(const Version& version, const DeleteConfig& config, uint32_t level) {
@@ -123,7 +121,7 @@ double DeletePressure(const Version& version, const DeleteConfig& config, uint32
 
 TablesToPurge DensestTables(const Version& version, const DeleteConfig& config, uint32_t level_ratio,
                             const BusySet& busy, uint32_t level, bool log) {
-  const double share_min = std::min(MaxDeleteShare(config, level_ratio, level), kDenseShare);
+  const double share_min = std::min(MaxDeleteShare(config, level_ratio, level), config.dense_share);
   TablesToPurge tables;
   const auto consider = [&](const std::shared_ptr<const LiveTable>& table) {
     if (table->tombstones() > 0 && table->tombstone_share() >= share_min && !busy.Holds(table->id())) {

@@ -24,6 +24,8 @@ struct DeleteConfig {
   double share_max = 0;
   // Bytes that a merge for deletes gives back, for each that it writes, at least.
   double reclaim_min = 0.5;
+  // A table of so large a share of tombstones is worth a look in a level of any size.
+  double dense_share = 0.5;
   // How far a level may exceed its capacity at most, where deletes do not press and levels come nearer to
   // costing each other the same (SlackOf in tree_picker.h). At least 1.
   double slack_max = 1;
@@ -56,7 +58,7 @@ double DeleteScore(const Version& version, const DeleteConfig& config, uint32_t 
 double DeletePressure(const Version& version, const DeleteConfig& config, uint32_t level);
 
 // The level's tables that are worth a try, the densest first: those whose tombstones are more than the level
-// may have, or half of their entries, that no job holds. `log`: those of its Log.
+// may have, or a dense table's share, that no job holds. `log`: those of its Log.
 using TablesToPurge = std::vector<std::shared_ptr<const LiveTable>>;
 TablesToPurge DensestTables(const Version& version, const DeleteConfig& config, uint32_t level_ratio,
                             const BusySet& busy, uint32_t level, bool log);

@@ -1,6 +1,7 @@
 // The store with merges for deletes: deleted data goes by itself, and nothing that is deleted comes back.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -200,6 +201,153 @@ TEST_F(StoreDeletes, NothingComesBackWhateverOtherTechniquesAreOn) {
     snapshot.reset();
     ASSERT_TRUE(harness_.Close().ok());
   }
+}
+
+// Thresholds that follow what is done, on a store whose sizes let them.
+class StoreAdaptation : public StoreDeletes {
+ protected:
+  static constexpr uint64_t kKeys = 4'000;
+
+  StoreAdaptation() { options_.level0_tables_trigger = 0; }
+
+  std::string Adaptation() {
+    const std::string json = harness_.store().StatisticsJson();
+    const size_t at = json.find("\"delete_adaptation\":");
+    return at == std::string::npos ? "" : json.substr(at, json.find("}}", at) - at);
+  }
+  double Threshold(std::string_view name) {
+    const std::string json = Adaptation();
+    const size_t at = json.find("\"" + std::string(name) + "\":");
+    EXPECT_NE(at, std::string::npos) << name;
+    return std::stod(json.substr(at + name.size() + 3));
+  }
+  // A window and some: memtables of 32 KiB. One record in twenty is deleted.
+  void Write() {
+    for (uint64_t i = 0; i < 4'000; i++) {
+      if (i % 20 == 0) {
+        Delete(random_.Below(kKeys));
+      } else {
+        Put(random_.Below(kKeys));
+      }
+    }
+    Settle();
+  }
+  void WriteAndScan() {
+    for (uint64_t i = 0; i < 4'000; i++) {
+      Put(random_.Below(kKeys));
+      if (i % 40 == 0) {
+        Delete(random_.Below(kKeys));
+        EXPECT_EQ(harness_.Scan(), state_);
+      }
+    }
+    Settle();
+  }
+};
+
+TEST_F(StoreAdaptation, ThresholdsFollowAMixThatShiftsAndComeBack) {
+  ASSERT_TRUE(harness_.Open(options_).ok());
+  EXPECT_EQ(Threshold("level0_tables"), 4);
+  EXPECT_EQ(Threshold("reclaim_min"), 0.5);
+  Fill(kKeys);
+  for (int round = 0; round < 4; round++) {
+    Write();
+  }
+  EXPECT_EQ(Threshold("level0_tables"), 8);
+  EXPECT_EQ(Threshold("reclaim_min"), 0.5);
+  EXPECT_EQ(Threshold("scans"), 0);
+  EXPECT_GT(Threshold("deletes"), 0);
+  EXPECT_GT(Threshold("puts"), 5 * Threshold("deletes"));
+  EXPECT_GE(Threshold("flushes"), 16);
+  const double changes = Threshold("changes");
+  EXPECT_GT(changes, 0);
+  EXPECT_GT(Threshold("windows"), changes);
+  for (int round = 0; round < 8; round++) {
+    WriteAndScan();
+  }
+  EXPECT_GT(Threshold("scans"), 0);
+  EXPECT_GT(Threshold("scanned_bytes"), Threshold("flushed_bytes"));
+  EXPECT_LT(Threshold("level0_tables"), 8);
+  EXPECT_LT(Threshold("reclaim_min"), 0.5);
+  EXPECT_LT(Threshold("dense_share"), 0.5);
+  EXPECT_GT(Threshold("changes"), changes);
+  for (int round = 0; round < 12; round++) {
+    Write();
+  }
+  EXPECT_EQ(Threshold("level0_tables"), 8);
+  EXPECT_EQ(Threshold("reclaim_min"), 0.5);
+  EXPECT_EQ(Threshold("level1_share_max"), 0.25);
+  ExpectAll(kKeys);
+}
+
+TEST_F(StoreAdaptation, GetsAreToldFromScans) {
+  options_.block_cache_bytes = 64 * kMiB;
+  ASSERT_TRUE(harness_.Open(options_).ok());
+  Fill(kKeys);
+  for (uint64_t i = 0; i < 8'000; i++) {
+    Put(random_.Below(kKeys));
+    harness_.Get(KeyNumbered(random_.Below(kKeys)));
+    harness_.Get("nothing" + std::to_string(i));
+  }
+  EXPECT_GT(Threshold("gets"), 1'000);
+  EXPECT_EQ(Threshold("scans"), 0);
+  EXPECT_EQ(Threshold("scanned_bytes"), 0);
+  // Half of them, but filters answer for most.
+  EXPECT_LT(Threshold("vain_gets"), Threshold("gets") / 4);
+  EXPECT_EQ(Threshold("deletes"), 0);
+}
+
+TEST_F(StoreAdaptation, AStoreThatIsOpenedAnewBeginsWithTheFirstThresholds) {
+  ASSERT_TRUE(harness_.Open(options_).ok());
+  Fill(kKeys);
+  for (int round = 0; round < 4; round++) {
+    Write();
+  }
+  ASSERT_EQ(Threshold("level0_tables"), 8);
+  ASSERT_TRUE(harness_.Close().ok());
+  watcher_.Forget();
+  ASSERT_TRUE(harness_.Open(options_).ok());
+  EXPECT_EQ(Threshold("level0_tables"), 4);
+  EXPECT_EQ(Threshold("windows"), 0);
+  Write();
+  ExpectAll(kKeys);
+}
+
+TEST_F(StoreAdaptation, MergesOfLevel0TakeMoreTablesWhereLittleIsRead) {
+  ASSERT_TRUE(harness_.Open(options_).ok());
+  Fill(kKeys);
+  for (int round = 0; round < 4; round++) {
+    Write();
+  }
+  ASSERT_EQ(Threshold("level0_tables"), 8);
+  size_t most = 0;
+  for (uint64_t i = 0; i < 4'000; i++) {
+    Put(random_.Below(kKeys));
+    if (i % 50 == 0) {
+      Settle();
+      most = std::max(most, watcher_.newest().level0().size());
+    }
+  }
+  // Tables count as half at least: at first eight would be due, whatever their size.
+  EXPECT_GE(most, 8U);
+}
+
+TEST_F(StoreAdaptation, WithoutTheTechniqueNothingIsMeasured) {
+  options_.techniques.delete_aware = false;
+  ASSERT_TRUE(harness_.Open(options_).ok());
+  Fill(kKeys);
+  EXPECT_EQ(Adaptation(), "");
+}
+
+TEST_F(StoreAdaptation, WhereSegmentsAreAppendedLevel0StaysAsItIs) {
+  options_.techniques.append_merge = true;
+  ASSERT_TRUE(harness_.Open(options_).ok());
+  const double first = Threshold("level0_tables");
+  Fill(kKeys);
+  for (int round = 0; round < 4; round++) {
+    Write();
+  }
+  EXPECT_GT(Threshold("windows"), 2);
+  EXPECT_EQ(Threshold("level0_tables"), first);
 }
 
 }  // namespace
