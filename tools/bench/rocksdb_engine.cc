@@ -226,8 +226,12 @@ class RocksdbEngine final : public Engine {
     if (!db_->GetMapProperty(rocksdb::DB::Properties::kCFStats, &properties)) {
       return statistics;
     }
-    for (uint32_t level = 0; properties.contains(fmt::format("compaction.L{}.SizeBytes", level)); ++level) {
+    // Empty levels are left out, above others too.
+    for (uint32_t level = 0; level < static_cast<uint32_t>(db_->NumberLevels()); ++level) {
       const std::string prefix = fmt::format("compaction.L{}.", level);
+      if (!properties.contains(prefix + "SizeBytes")) {
+        continue;
+      }
       EngineStatistics::Level shown;
       shown.level = level;
       shown.bytes = static_cast<uint64_t>(NumberAt(properties, prefix + "SizeBytes"));
@@ -274,6 +278,9 @@ class RocksdbEngine final : public Engine {
     options.max_bytes_for_level_multiplier = settings_.level_ratio;
     options.level_compaction_dynamic_level_bytes = false;
     options.level0_file_num_compaction_trigger = kLevel0Trigger;
+    if (settings_.universal) {
+      options.compaction_style = rocksdb::kCompactionStyleUniversal;
+    }
     const auto threads = static_cast<int>(settings_.background_threads);
     options.max_background_compactions = threads;
     options.max_background_flushes = 1;
