@@ -323,7 +323,7 @@ void Scheduler::UpdatePressure() {
   debt.immutable_memtables_max = environment_.shape.immutable_memtables_max;
   debt.memtable_fill = fill.active;
   debt.level0_tables = version->level0().size();
-  debt.level0_tables_trigger = tree.level0_tables_trigger;
+  debt.level0_tables_trigger = Level0TablesMax(*version, tree);
   debt.overdue_bytes = CompactionDebtBytes(*version, tree);
   debt.level1_bytes = tree.level1_bytes;
   debt.range_tombstones = RangeDebt(*version);

@@ -53,6 +53,10 @@ constexpr double kWastedShareMax = 1.0;
 constexpr double kDeleteShareMax = 0.25;
 constexpr double kReclaimMin = 0.5;
 constexpr double kSlackMax = 2;
+constexpr double kSlackMin = 0.5;
+// A byte that comes to a level where segments are appended writes next to nothing of what it overlaps: there
+// is nothing to be won below a smaller one but space.
+constexpr double kSlackMinWithSegments = 0.9;
 
 // Rough: by how much sectors are shorter than the blocks that become dead.
 constexpr double kHolesLostSectors512 = 0.3;
@@ -154,6 +158,8 @@ StoreShape ShapeOf(const Layout& layout, const StoreOptions& options, uint32_t b
     shape.tree.deletes.share_max = kDeleteShareMax;
     shape.tree.deletes.reclaim_min = kReclaimMin;
     shape.tree.deletes.slack_max = kSlackMax;
+    shape.tree.deletes.slack_min = shape.techniques.append_merge ? kSlackMinWithSegments : kSlackMin;
+    shape.tree.level0_tables_max = static_cast<uint32_t>(times * kLevel0TablesMax);
   }
   // Deletes get as much again as the merges that they wait for. The log has taken its segments before users
   // write (log_segments.h).

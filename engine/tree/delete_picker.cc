@@ -163,8 +163,12 @@ DeleteOutlook OutlookOf(const Version& version, const CompactionPlan& plan) {
   return outlook;
 }
 
+bool HasRoom(const DeleteLimits& limits, const CompactionPlan& plan) {
+  return HeldBytes(plan) <= limits.bytes_max;
+}
+
 bool MayDropDeleted(const DeleteLimits& limits, const CompactionPlan& plan) {
-  return !IsNewerThan(plan, limits.oldest_snapshot) && HeldBytes(plan) <= limits.bytes_max;
+  return !IsNewerThan(plan, limits.oldest_snapshot) && HasRoom(limits, plan);
 }
 
 bool DeletePays(const Version& version, const DeleteConfig& config, const DeleteLimits& limits,

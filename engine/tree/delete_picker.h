@@ -27,6 +27,8 @@ struct DeleteConfig {
   // How far a level may exceed its capacity at most, where deletes do not press and levels come nearer to
   // costing each other the same (SlackOf in tree_picker.h). At least 1.
   double slack_max = 1;
+  // How far a level may stay below its capacity at least, where that writes less. At most 1.
+  double slack_min = 1;
 
   bool enabled() const { return share_max > 0; }
 };
@@ -62,6 +64,8 @@ TablesToPurge DensestTables(const Version& version, const DeleteConfig& config, 
                             const BusySet& busy, uint32_t level, bool log);
 
 DeleteOutlook OutlookOf(const Version& version, const CompactionPlan& plan);
+// Whether there is room for a plan that is larger than it needs to be.
+bool HasRoom(const DeleteLimits& limits, const CompactionPlan& plan);
 // Whether no snapshot holds what the plan's tombstones hide, and there is room for it.
 bool MayDropDeleted(const DeleteLimits& limits, const CompactionPlan& plan);
 // Whether it also gives back enough for what it writes.

@@ -51,7 +51,9 @@ uint64_t LevelCapacityBytes(const TreeConfig& config, uint32_t level);
 // byte that passes through a level is its size over what arrives at once from above, and the size of the
 // level below over its own: least where it is the geometric mean of the two. Where the capacity is less, it
 // may grow towards that, by as much as it would not pay to merge it for its deletes.
-double SlackOf(const Version& version, const TreeConfig& config, uint32_t level);
+std::array<double, kLevels> SlackOfLevels(const Version& version, const TreeConfig& config);
+// Tables of level 0 that make its merge due.
+uint32_t Level0TablesMax(const Version& version, const TreeConfig& config);
 // At least 1 when a compaction is due.
 double LevelScore(const Version& version, const TreeConfig& config, uint32_t level);
 // Bytes that have to be merged before every score is below 1: what back-pressure on writers goes by.
