@@ -115,10 +115,13 @@ double DeletePressure(const Version& version, const DeleteConfig& config, uint32
   if (totals.tombstones == 0 || level + 1 >= kLevels) {
     return 0;
   }
+  if (level == 0 && totals.densest_tombstones >= kDenseShare) {
+    return 1;
+  }
   const TableTotals below = version.totals(level + 1);
   const uint64_t hidden =
       Scaled(ShareOf(below.valid_bytes, below.entries), std::min(totals.tombstones, below.entries));
-  return ShareOf(hidden, totals.valid_bytes + below.valid_bytes) / config.reclaim_min;
+  return std::min(ShareOf(hidden, totals.valid_bytes + below.valid_bytes) / config.reclaim_min, 1.0);
 }
 
 TablesToPurge DensestTables(const Version& version, const DeleteConfig& config, uint32_t level_ratio,

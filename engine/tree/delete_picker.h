@@ -54,7 +54,9 @@ double MaxDeleteShare(const DeleteConfig& config, uint32_t level_ratio, uint32_t
 // At least 1 when merges for deletes are due at the level: those that DeletePays finds. Level 0 is due once
 // its tombstones hide enough, at whatever level, for what a merge of levels 0 and 1 writes.
 double DeleteScore(const Version& version, const DeleteConfig& config, uint32_t level_ratio, uint32_t level);
-// At least 1 where a merge of the whole level into the next would pay by DeletePays.
+// From 0 to 1, which it is where a merge of the whole level into the next would pay by DeletePays; or where a
+// table of level 0 is tombstones for the most part: the more puts are merged with them, the wider the tables
+// of level 1 that hold them, and the less a merge of these gives back for what it writes.
 double DeletePressure(const Version& version, const DeleteConfig& config, uint32_t level);
 
 // The level's tables that are worth a try, the densest first: those whose tombstones are more than the level

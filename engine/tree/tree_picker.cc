@@ -395,7 +395,7 @@ std::array<double, kLevels> SlackOfLevels(const Version& version, const TreeConf
   const std::vector<double> targets = TargetsOf(bounds, all);
   for (uint32_t level = 0; level < last; ++level) {
     const double best = targets[level] / bounds[level].capacity;
-    const double pressure = std::min(DeletePressure(version, deletes, level), 1.0);
+    const double pressure = DeletePressure(version, deletes, level);
     slack[level] = best > 1 ? 1 + (best - 1) * (1 - pressure) : best;
   }
   return slack;

@@ -169,16 +169,33 @@ TEST_F(StoreDeletes, ReadersThatStepOverManyTombstonesHaveThemMergedAway) {
   ExpectAll(3'000);
 }
 
-TEST_F(StoreDeletes, AMemtableThatHidesMoreThanItHoldsIsWrittenOut) {
-  ASSERT_TRUE(harness_.Open(options_).ok());
-  Fill(4'000);
-  // 200 bytes hidden by each; together as much as five memtables, in one.
-  for (uint64_t n = 2'000; n < 2'800; n++) {
-    Delete(n);
+// A store of its own for each range.
+class RangeOfDeletes : public StoreDeletes {
+ public:
+  // What is left of 800 deleted records and their tombstones after three seconds.
+  uint64_t EntriesLeftOf(uint64_t first) {
+    EXPECT_TRUE(harness_.Open(options_).ok());
+    Fill(4'000);
+    // 200 bytes hidden by each; together as much as five memtables, in one.
+    for (uint64_t n = first; n < first + 800; n++) {
+      Delete(n);
+    }
+    harness_.Run(SleepFor(3'000'000'000));
+    ExpectAll(4'000);
+    return watcher_.newest().totals().entries - state_.size();
   }
-  harness_.Run(SleepFor(3'000'000'000));
-  EXPECT_LT(watcher_.newest().totals().entries, 3'600U);
-  ExpectAll(4'000);
+
+ private:
+  void TestBody() override {}
+};
+
+TEST(StoreDeletesOfRanges, AMemtableThatHidesMoreThanItHoldsIsWrittenOut) {
+  // Where tables happen to end decides whether the last tombstones pay: a fourth may wait, over all.
+  uint64_t left = 0;
+  for (uint64_t first = 200; first <= 3'200; first += 300) {
+    left += RangeOfDeletes().EntriesLeftOf(first);
+  }
+  EXPECT_LT(left, 11 * 200U);
 }
 
 TEST_F(StoreDeletes, NothingComesBackWhateverOtherTechniquesAreOn) {
