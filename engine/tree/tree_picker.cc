@@ -9,6 +9,7 @@
 #include "engine/base/units.h"
 #include "engine/tree/level_plans.h"
 #include "engine/tree/level_targets.h"
+#include "engine/tree/overlap_picker.h"
 
 namespace varve {
 
@@ -16,8 +17,6 @@ namespace {
 
 // A merge costs an edit and a synchronisation of the device whatever it writes.
 constexpr uint64_t kLevel0PriceMin = 1 * kMiB;
-// Tables that go down in one merge where the level has too much by more than one.
-constexpr size_t kNeighbours = 2;
 
 // Whether readers have paid for the tables of level 0 that the plan takes what it writes.
 bool ReadersHavePaidFor(const CompactionPlan& plan) {
@@ -26,112 +25,6 @@ bool ReadersHavePaidFor(const CompactionPlan& plan) {
     paid_bytes += input.table->paid_bytes();
   }
   return paid_bytes >= std::max(plan.input_bytes() + plan.child_bytes(), kLevel0PriceMin);
-}
-
-// A table of a Tree, and what lies below it.
-struct Footprint {
-  std::shared_ptr<const LiveTable> table;
-  bool busy = false;
-  uint64_t overlap_bytes = 0;
-  uint64_t hidden_bytes = 0;
-  // Of the overlap, what the table before it in the Tree overlaps as well.
-  uint64_t shared_bytes = 0;
-};
-
-// Neighbours that would go down together.
-struct Candidate {
-  // Bytes of the level below that would be rewritten for each byte that goes down.
-  double overlap_ratio;
-  bool before_cursor;
-  size_t first;
-};
-
-// Every table of the Tree. Walks both levels once.
-std::vector<Footprint> FootprintsOf(const Version& version, const TreeConfig& config,
-                                    const TreePickerState& state, uint32_t level) {
-  std::vector<Footprint> footprints;
-  SortedTables::Cursor child = version.tree(level + 1).First();
-  for (SortedTables::Cursor parent = version.tree(level).First(); parent.Valid(); parent.Next()) {
-    Footprint footprint{parent.shared(), state.busy.Holds(parent->id())};
-    while (child.Valid() && child->largest_key() < parent->smallest_key()) {
-      child.Next();
-    }
-    uint64_t overlap_entries = 0;
-    // The last child may reach under the next parent too: it stays where `child` is.
-    for (SortedTables::Cursor under = child; under.Valid() && under->smallest_key() <= parent->largest_key();
-         under.Next()) {
-      footprint.overlap_bytes += under->valid_bytes();
-      overlap_entries += under->entries();
-      if (!footprints.empty() && under->smallest_key() <= footprints.back().table->largest_key()) {
-        footprint.shared_bytes = under->valid_bytes();
-      }
-    }
-    if (config.deletes.enabled()) {
-      footprint.hidden_bytes = HiddenBytes(*parent, footprint.overlap_bytes, overlap_entries);
-    }
-    footprints.push_back(std::move(footprint));
-  }
-  return footprints;
-}
-
-// So many neighbours at a time with their overlap ratio, the best first: those that are in no job. What
-// tables delete of the level below is not written there.
-std::vector<Candidate> RankByOverlap(const std::vector<Footprint>& footprints, std::string_view cursor,
-                                     size_t tables) {
-  std::vector<Candidate> candidates;
-  for (size_t first = 0; first + tables <= footprints.size(); ++first) {
-    uint64_t bytes = 0;
-    uint64_t overlap_bytes = 0;
-    bool busy = false;
-    for (size_t i = first; i < first + tables; ++i) {
-      const Footprint& footprint = footprints[i];
-      busy = busy || footprint.busy;
-      bytes += footprint.table->valid_bytes();
-      overlap_bytes += footprint.overlap_bytes - footprint.hidden_bytes;
-      overlap_bytes -= i == first ? 0 : std::min(footprint.shared_bytes, overlap_bytes);
-    }
-    if (!busy) {
-      candidates.push_back(
-          {static_cast<double>(overlap_bytes) / static_cast<double>(std::max<uint64_t>(bytes, 1)),
-           footprints[first].table->largest_key() <= cursor, first});
-    }
-  }
-  std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
-    return std::make_pair(a.overlap_ratio, a.before_cursor) <
-           std::make_pair(b.overlap_ratio, b.before_cursor);
-  });
-  return candidates;
-}
-
-std::optional<CompactionPlan> PickLevel(const Version& version, const TreeConfig& config,
-                                        const TreePickerState& state, uint32_t level, uint64_t excess_bytes) {
-  const std::vector<Footprint> footprints = FootprintsOf(version, config, state, level);
-  const auto ranked = [&](size_t tables) { return RankByOverlap(footprints, state.cursors[level], tables); };
-  const auto plan_of = [&](size_t first, size_t count) {
-    LevelTables tables;
-    for (size_t i = first; i < first + count; ++i) {
-      tables.push_back(footprints[i].table);
-    }
-    return PlanOfTables(version, config, state.busy, level, tables, PlanReason::kSize);
-  };
-  const std::vector<Candidate> singles = ranked(1);
-  // One that overlaps nothing moves as it is.
-  if (config.deletes.enabled() && excess_bytes >= config.table_bytes && !singles.empty() &&
-      singles.front().overlap_ratio > 0) {
-    for (const Candidate& candidate : ranked(kNeighbours)) {
-      std::optional<CompactionPlan> plan = plan_of(candidate.first, kNeighbours);
-      if (plan.has_value() && HasRoom(state.deletes, *plan)) {
-        return plan;
-      }
-    }
-  }
-  for (const Candidate& candidate : singles) {
-    std::optional<CompactionPlan> plan = plan_of(candidate.first, 1);
-    if (plan.has_value()) {
-      return plan;
-    }
-  }
-  return std::nullopt;
 }
 
 // Bytes of the level's Tree that running jobs have not yet taken down.
@@ -342,7 +235,8 @@ std::optional<CompactionPlan> PickOf(const Version& version, const TreeConfig& c
   }
   return LogCapacityBytes(version, LogConfigOf(config), level) > 0
              ? PickPseudoCompaction(version, config, state, level)
-             : PickLevel(version, config, state, level, due.excess_bytes);
+             : PickByOverlap(version, config, state.busy, state.deletes, level, state.cursors[level],
+                             due.excess_bytes);
 }
 
 }  // namespace
