@@ -25,7 +25,7 @@ struct DeleteConfig {
   // Bytes that a merge for deletes gives back, for each that it writes, at least.
   double reclaim_min = 0.5;
   // How far a level may exceed its capacity at most, where deletes do not press and levels come nearer to
-  // costing each other the same (SlackOf in tree_picker.h). At least 1.
+  // costing each other the same (SlackOfLevels in tree_picker.h). At least 1.
   double slack_max = 1;
   // How far a level may stay below its capacity at least, where that writes less. At most 1.
   double slack_min = 1;
