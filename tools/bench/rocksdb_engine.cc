@@ -33,8 +33,8 @@ constexpr double kFilterBitsPerKey = 10;
 constexpr size_t kReadAheadBytes = 2 * kMiB;
 constexpr double kHighPriorityShare = 0.5;
 constexpr auto kSettlePoll = std::chrono::milliseconds(10);
-// The universal style says that a compaction is due as long as there are as many runs as its trigger, though none
-// of them are to be merged: it has settled once nothing has run for so long.
+// The universal style says that a compaction is due as long as there are as many runs as its trigger, though
+// none of them are to be merged: it has settled once nothing has run for so long.
 constexpr int kQuietPolls = 30;
 
 Status ToStatus(const rocksdb::Status& status) {
