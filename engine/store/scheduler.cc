@@ -323,9 +323,11 @@ void Scheduler::UpdatePressure() {
   debt.immutable_memtables_max = environment_.shape.immutable_memtables_max;
   debt.memtable_fill = fill.active;
   debt.level0_tables = version->level0().size();
-  debt.level0_tables_trigger = Level0TablesMax(*version, tree);
+  // What comes at once from level 0 is overdue at once: the unit of concern is as much larger.
+  const double level0_slack = SlackOfLevels(*version, tree)[0];
+  debt.level0_tables_trigger = static_cast<size_t>(level0_slack * tree.level0_tables_trigger);
   debt.overdue_bytes = CompactionDebtBytes(*version, tree);
-  debt.level1_bytes = tree.level1_bytes;
+  debt.level1_bytes = static_cast<uint64_t>(level0_slack * static_cast<double>(tree.level1_bytes));
   debt.range_tombstones = RangeDebt(*version);
   throttle_.SetRate(RateAt(PressureOf(debt)));
 }

@@ -295,10 +295,6 @@ std::array<double, kLevels> SlackOfLevels(const Version& version, const TreeConf
   return slack;
 }
 
-uint32_t Level0TablesMax(const Version& version, const TreeConfig& config) {
-  return static_cast<uint32_t>(std::lround(config.level0_tables_trigger * SlackOfLevels(version, config)[0]));
-}
-
 double LevelScore(const Version& version, const TreeConfig& config, uint32_t level) {
   return ScoreOf(version, config, CapacitiesOf(version, config), level,
                  level == 0 ? 0 : version.tree(level).totals().valid_bytes);

@@ -52,8 +52,6 @@ uint64_t LevelCapacityBytes(const TreeConfig& config, uint32_t level);
 // without. By what bytes write on their way down (engine/tree/level_targets.h); what a level is larger,
 // less by as much as it would pay to merge it for its deletes. Of level 0 it is the trigger that counts.
 std::array<double, kLevels> SlackOfLevels(const Version& version, const TreeConfig& config);
-// Tables of level 0 that make its merge due.
-uint32_t Level0TablesMax(const Version& version, const TreeConfig& config);
 // At least 1 when a compaction is due.
 double LevelScore(const Version& version, const TreeConfig& config, uint32_t level);
 // Bytes that have to be merged before every score is below 1: what back-pressure on writers goes by.
