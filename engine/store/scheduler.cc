@@ -328,13 +328,11 @@ void Scheduler::UpdatePressure() {
   debt.immutable_memtables_max = environment_.shape.immutable_memtables_max;
   debt.memtable_fill = fill.active;
   debt.level0_tables = version->level0().size();
-  debt.level0_tables_trigger = pressing_.level0_tables_trigger;
+  // What comes at once from level 0 is overdue at once: the unit of concern is as much larger.
+  const double level0_slack = SlackOfLevels(*version, pressing_)[0];
+  debt.level0_tables_trigger = static_cast<size_t>(level0_slack * pressing_.level0_tables_trigger);
   debt.overdue_bytes = CompactionDebtBytes(*version, pressing_);
-  // With more tables in level 0 each merge there brings more at once, and is overdue by more while it runs.
-  debt.level1_bytes =
-      pressing_.level1_bytes *
-      std::max(pressing_.level0_tables_trigger, environment_.shape.tree.level0_tables_trigger) /
-      std::max(environment_.shape.tree.level0_tables_trigger, 1u);
+  debt.level1_bytes = static_cast<uint64_t>(level0_slack * static_cast<double>(pressing_.level1_bytes));
   debt.range_tombstones = RangeDebt(*version);
   throttle_.SetRate(RateAt(PressureOf(debt)));
 }

@@ -110,14 +110,15 @@ void Scheduler::AdaptLocked() {
   if (!mix_->IsFull(environment_.shape.memtable_bytes)) {
     return;
   }
-  const uint32_t before = tree_.level0_tables_trigger;
+  const TreeConfig before = tree_;
   if (adaptation_->OnWindow(mix_->Take(), OutlineOf(*environment_.versions.current()))) {
-    Apply(adaptation_->thresholds(), adaptation_->limits(), environment_.shape.tree.deletes, tree_);
+    Apply(adaptation_->thresholds(), adaptation_->limits(), environment_.shape.tree, tree_);
   }
   // What a lower threshold makes due is no debt of writers until there was time for it, a window's: the
   // change itself slows nobody. For the same reason the thresholds of deletes, which also say how far levels
   // may grow, stay out of it.
-  pressing_.level0_tables_trigger = std::max(before, tree_.level0_tables_trigger);
+  pressing_.level0_tables_trigger = std::max(before.level0_tables_trigger, tree_.level0_tables_trigger);
+  pressing_.level0_tables_max = std::max(before.level0_tables_max, tree_.level0_tables_max);
 }
 
 }  // namespace varve

@@ -141,6 +141,7 @@ Waste WasteOf(const Version& version, uint32_t level) {
 
 void WriteLevels(JsonWriter& json, const Version& version, const TreeConfig& config,
                  const StoreStatistics& statistics) {
+  const std::array<double, kLevels> slack = SlackOfLevels(version, config);
   json.BeginList("levels");
   for (uint32_t level = 0; level <= version.last_level(); level++) {
     const TableTotals totals = version.totals(level);
@@ -157,7 +158,7 @@ void WriteLevels(JsonWriter& json, const Version& version, const TreeConfig& con
     json.Number("tombstones", totals.tombstones);
     json.Real("score", LevelScore(version, config, level));
     json.Real("delete_score", DeleteScore(version, config.deletes, config.level_ratio, level));
-    json.Real("slack", SlackOf(version, config, level));
+    json.Real("slack", slack[level]);
     json.Number("log_tables", level == 0 ? 0 : version.level(level).log.size());
     json.Number("log_bytes", level == 0 ? 0 : version.level(level).log_totals.valid_bytes);
     json.Number("log_capacity_bytes", LogCapacityBytes(version, LogConfigOf(config), level));
@@ -270,7 +271,7 @@ void WriteAdaptation(JsonWriter& json, const DeleteAdaptation& adaptation, const
   json.Begin("delete_adaptation");
   json.Number("windows", adaptation.windows());
   json.Number("changes", adaptation.changes());
-  json.Number("level0_tables", tree.level0_tables_trigger);
+  json.Number("level0_tables", std::max(tree.level0_tables_trigger, tree.level0_tables_max));
   json.Real("reclaim_min", tree.deletes.reclaim_min);
   json.Real("level1_share_max", tree.deletes.share_max);
   json.Real("dense_share", tree.deletes.dense_share);

@@ -51,7 +51,8 @@ constexpr double kWastedShareMax = 1.0;
 
 // Of level 1's entries, what may be tombstones; docs/design/deletes.md has the measurements behind these.
 constexpr double kDeleteShareMax = 0.25;
-constexpr double kReclaimMin = 0.5;
+// As for ranges (engine/tree/hidden_purge.cc): a byte that comes back costs three that are written.
+constexpr double kReclaimMin = 1.0 / 3;
 constexpr double kSlackMax = 2;
 // With scans alone, an eighth of what is written: a level then has little more to give than that.
 constexpr double kReclaimLeast = 0.125;
@@ -59,6 +60,10 @@ constexpr double kReclaimLeast = 0.125;
 // for them (LiveTable::paid_bytes) takes care of the rest.
 constexpr uint32_t kLevel0Times = 2;
 constexpr uint64_t kLevel0PerDevice = 16;
+constexpr double kSlackMin = 0.5;
+// A byte that comes to a level where segments are appended writes next to nothing of what it overlaps: there
+// is nothing to be won below a smaller one but space.
+constexpr double kSlackMinWithSegments = 0.9;
 
 // Rough: by how much sectors are shorter than the blocks that become dead.
 constexpr double kHolesLostSectors512 = 0.3;
@@ -67,7 +72,6 @@ constexpr double kHolesLostSectors4096 = 0.6;
 AdaptationLimits AdaptationLimitsOf(const StoreShape& shape, uint64_t usable) {
   AdaptationLimits limits;
   const uint32_t tables = shape.tree.level0_tables_trigger;
-  limits.first = {tables, shape.tree.deletes.reclaim_min};
   limits.reclaim_least = kReclaimLeast;
   limits.level1_bytes = shape.tree.level1_bytes;
   limits.level0_full_table_bytes = shape.tree.level0_full_table_bytes;
@@ -80,8 +84,10 @@ AdaptationLimits AdaptationLimitsOf(const StoreShape& shape, uint64_t usable) {
         std::min<uint64_t>(usable / kLevel0PerDevice / shape.memtable_bytes, kLevel0Times * tables));
     limits.level0_tables_min = std::clamp(tables / kLevel0Times, 2u, std::max(tables, 2u));
     limits.level0_tables_min = std::min(limits.level0_tables_min, tables);
-    limits.level0_tables_max = std::max(room, tables);
+    limits.level0_tables_max = std::max(std::min(room, shape.tree.level0_tables_max), tables);
   }
+  // Until it is known that somebody reads, as many as writes would have.
+  limits.first = {limits.level0_tables_max, shape.tree.deletes.reclaim_min};
   return limits;
 }
 
@@ -181,6 +187,8 @@ StoreShape ShapeOf(const Layout& layout, const StoreOptions& options, uint32_t b
     shape.tree.deletes.share_max = kDeleteShareMax;
     shape.tree.deletes.reclaim_min = kReclaimMin;
     shape.tree.deletes.slack_max = kSlackMax;
+    shape.tree.deletes.slack_min = shape.techniques.append_merge ? kSlackMinWithSegments : kSlackMin;
+    shape.tree.level0_tables_max = static_cast<uint32_t>(times * kLevel0TablesMax);
     shape.adaptation = AdaptationLimitsOf(shape, usable);
   }
   // Deletes get as much again as the merges that they wait for. The log has taken its segments before users

@@ -77,13 +77,16 @@ double WorthAt(double reclaim_min) {
   return 1 + 2 / reclaim_min;
 }
 
-void Apply(const AdaptedThresholds& thresholds, const AdaptationLimits& limits, const DeleteConfig& base,
+void Apply(const AdaptedThresholds& thresholds, const AdaptationLimits& limits, const TreeConfig& base,
            TreeConfig& config) {
   const double part = thresholds.reclaim_min / limits.first.reclaim_min;
-  config.level0_tables_trigger = thresholds.level0_tables;
+  if (limits.level0_tables_min < limits.level0_tables_max) {
+    config.level0_tables_trigger = std::min(thresholds.level0_tables, base.level0_tables_trigger);
+    config.level0_tables_max = thresholds.level0_tables;
+  }
   config.deletes.reclaim_min = thresholds.reclaim_min;
-  config.deletes.share_max = base.share_max * part;
-  config.deletes.dense_share = base.dense_share * part;
+  config.deletes.share_max = base.deletes.share_max * part;
+  config.deletes.dense_share = base.deletes.dense_share * part;
 }
 
 bool Steadiness::MayStep() {

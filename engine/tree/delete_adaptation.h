@@ -39,7 +39,8 @@ struct StoreOutline {
 };
 
 struct AdaptedThresholds {
-  // TreeConfig::level0_tables_trigger and DeleteConfig::reclaim_min.
+  // The most tables that gather in level 0, whatever writes would have them do (SlackOfLevels); and
+  // DeleteConfig::reclaim_min.
   uint32_t level0_tables = 4;
   double reclaim_min = 0.5;
 
@@ -73,7 +74,8 @@ double ReclaimMinAt(double worth);
 double WorthAt(double reclaim_min);
 
 // The thresholds of a config, and those that say the same of a level's share of tombstones, in their place.
-void Apply(const AdaptedThresholds& thresholds, const AdaptationLimits& limits, const DeleteConfig& base,
+// `base`: the config by the options.
+void Apply(const AdaptedThresholds& thresholds, const AdaptationLimits& limits, const TreeConfig& base,
            TreeConfig& config);
 
 // Lets one threshold change only so often: a step against the last one doubles the windows for which it rests

@@ -113,10 +113,13 @@ double DeletePressure(const Version& version, const DeleteConfig& config, uint32
   if (totals.tombstones == 0 || level + 1 >= kLevels) {
     return 0;
   }
+  if (level == 0 && totals.densest_tombstones >= config.dense_share) {
+    return 1;
+  }
   const TableTotals below = version.totals(level + 1);
   const uint64_t hidden =
       Scaled(ShareOf(below.valid_bytes, below.entries), std::min(totals.tombstones, below.entries));
-  return ShareOf(hidden, totals.valid_bytes + below.valid_bytes) / config.reclaim_min;
+  return std::min(ShareOf(hidden, totals.valid_bytes + below.valid_bytes) / config.reclaim_min, 1.0);
 }
 
 TablesToPurge DensestTables(const Version& version, const DeleteConfig& config, uint32_t level_ratio,
@@ -161,8 +164,12 @@ DeleteOutlook OutlookOf(const Version& version, const CompactionPlan& plan) {
   return outlook;
 }
 
+bool HasRoom(const DeleteLimits& limits, const CompactionPlan& plan) {
+  return HeldBytes(plan) <= limits.bytes_max;
+}
+
 bool MayDropDeleted(const DeleteLimits& limits, const CompactionPlan& plan) {
-  return !IsNewerThan(plan, limits.oldest_snapshot) && HeldBytes(plan) <= limits.bytes_max;
+  return !IsNewerThan(plan, limits.oldest_snapshot) && HasRoom(limits, plan);
 }
 
 bool DeletePays(const Version& version, const DeleteConfig& config, const DeleteLimits& limits,

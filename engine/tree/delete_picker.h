@@ -27,8 +27,10 @@ struct DeleteConfig {
   // A table of so large a share of tombstones is worth a look in a level of any size.
   double dense_share = 0.5;
   // How far a level may exceed its capacity at most, where deletes do not press and levels come nearer to
-  // costing each other the same (SlackOf in tree_picker.h). At least 1.
+  // costing each other the same (SlackOfLevels in tree_picker.h). At least 1.
   double slack_max = 1;
+  // How far a level may stay below its capacity at least, where that writes less. At most 1.
+  double slack_min = 1;
 
   bool enabled() const { return share_max > 0; }
 };
@@ -54,7 +56,9 @@ double MaxDeleteShare(const DeleteConfig& config, uint32_t level_ratio, uint32_t
 // At least 1 when merges for deletes are due at the level: those that DeletePays finds. Level 0 is due once
 // its tombstones hide enough, at whatever level, for what a merge of levels 0 and 1 writes.
 double DeleteScore(const Version& version, const DeleteConfig& config, uint32_t level_ratio, uint32_t level);
-// At least 1 where a merge of the whole level into the next would pay by DeletePays.
+// From 0 to 1, which it is where a merge of the whole level into the next would pay by DeletePays; or where a
+// table of level 0 is tombstones for the most part: the more puts are merged with them, the wider the tables
+// of level 1 that hold them, and the less a merge of these gives back for what it writes.
 double DeletePressure(const Version& version, const DeleteConfig& config, uint32_t level);
 
 // The level's tables that are worth a try, the densest first: those whose tombstones are more than the level
@@ -64,6 +68,8 @@ TablesToPurge DensestTables(const Version& version, const DeleteConfig& config, 
                             const BusySet& busy, uint32_t level, bool log);
 
 DeleteOutlook OutlookOf(const Version& version, const CompactionPlan& plan);
+// Whether there is room for a plan that is larger than it needs to be.
+bool HasRoom(const DeleteLimits& limits, const CompactionPlan& plan);
 // Whether no snapshot holds what the plan's tombstones hide, and there is room for it.
 bool MayDropDeleted(const DeleteLimits& limits, const CompactionPlan& plan);
 // Whether it also gives back enough for what it writes.

@@ -135,10 +135,18 @@ std::optional<CompactionPlan> PlanOfGroups(const Version& version, const TreeCon
 std::optional<CompactionPlan> PlanOfTable(const Version& version, const TreeConfig& config,
                                           const BusySet& busy, uint32_t level,
                                           const std::shared_ptr<const LiveTable>& table, PlanReason reason) {
+  return PlanOfTables(version, config, busy, level, {table}, reason);
+}
+
+std::optional<CompactionPlan> PlanOfTables(const Version& version, const TreeConfig& config,
+                                           const BusySet& busy, uint32_t level, const LevelTables& tables,
+                                           PlanReason reason) {
   CompactionPlan plan;
   plan.reason = reason;
   plan.output_level = level + 1;
-  plan.AddInput({level, Part::kTree}, table);
+  for (const std::shared_ptr<const LiveTable>& table : tables) {
+    plan.AddInput({level, Part::kTree}, table);
+  }
   const std::vector<StampedTable>& log = version.level(level).log;
   std::vector<bool> chosen(log.size(), false);
   CloseUnderOverlap(log, chosen, plan.hull);

@@ -48,4 +48,10 @@ std::optional<CompactionPlan> PlanOfTable(const Version& version, const TreeConf
                                           const BusySet& busy, uint32_t level,
                                           const std::shared_ptr<const LiveTable>& table, PlanReason reason);
 
+// The same of neighbours in Tree_level, in key order. Precondition: at least one.
+using LevelTables = std::vector<std::shared_ptr<const LiveTable>>;
+std::optional<CompactionPlan> PlanOfTables(const Version& version, const TreeConfig& config,
+                                           const BusySet& busy, uint32_t level, const LevelTables& tables,
+                                           PlanReason reason);
+
 }  // namespace varve

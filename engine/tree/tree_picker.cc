@@ -8,6 +8,8 @@
 
 #include "engine/base/units.h"
 #include "engine/tree/level_plans.h"
+#include "engine/tree/level_targets.h"
+#include "engine/tree/overlap_picker.h"
 
 namespace varve {
 
@@ -23,60 +25,6 @@ bool ReadersHavePaidFor(const CompactionPlan& plan) {
     paid_bytes += input.table->paid_bytes();
   }
   return paid_bytes >= std::max(plan.input_bytes() + plan.child_bytes(), kLevel0PriceMin);
-}
-
-struct Candidate {
-  // Bytes of the level below that would be rewritten for each byte that goes down.
-  double overlap_ratio;
-  bool before_cursor;
-  std::shared_ptr<const LiveTable> table;
-};
-
-// Every free table of the Tree with its overlap ratio, the best first. Walks both levels once. What a table
-// deletes of the level below is not written there.
-std::vector<Candidate> RankByOverlap(const Version& version, const TreeConfig& config,
-                                     const TreePickerState& state, uint32_t level) {
-  std::vector<Candidate> candidates;
-  SortedTables::Cursor child = version.tree(level + 1).First();
-  for (SortedTables::Cursor parent = version.tree(level).First(); parent.Valid(); parent.Next()) {
-    while (child.Valid() && child->largest_key() < parent->smallest_key()) {
-      child.Next();
-    }
-    uint64_t overlap_bytes = 0;
-    uint64_t overlap_entries = 0;
-    // The last child may reach under the next parent too: it stays where `child` is.
-    for (SortedTables::Cursor under = child; under.Valid() && under->smallest_key() <= parent->largest_key();
-         under.Next()) {
-      overlap_bytes += under->valid_bytes();
-      overlap_entries += under->entries();
-    }
-    if (state.busy.Holds(parent->id())) {
-      continue;
-    }
-    if (config.deletes.enabled()) {
-      overlap_bytes -= HiddenBytes(*parent, overlap_bytes, overlap_entries);
-    }
-    const double ratio = static_cast<double>(overlap_bytes) /
-                         static_cast<double>(std::max<uint64_t>(parent->valid_bytes(), 1));
-    candidates.push_back({ratio, parent->largest_key() <= state.cursors[level], parent.shared()});
-  }
-  std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
-    return std::make_pair(a.overlap_ratio, a.before_cursor) <
-           std::make_pair(b.overlap_ratio, b.before_cursor);
-  });
-  return candidates;
-}
-
-std::optional<CompactionPlan> PickLevel(const Version& version, const TreeConfig& config,
-                                        const TreePickerState& state, uint32_t level) {
-  for (const Candidate& candidate : RankByOverlap(version, config, state, level)) {
-    std::optional<CompactionPlan> plan =
-        PlanOfTable(version, config, state.busy, level, candidate.table, PlanReason::kSize);
-    if (plan.has_value()) {
-      return plan;
-    }
-  }
-  return std::nullopt;
 }
 
 // Bytes of the level's Tree that running jobs have not yet taken down.
@@ -129,7 +77,7 @@ std::optional<CompactionPlan> PickLevel0(const Version& version, const TreeConfi
 // A merge of level 0 rewrites level 1 whatever it brings: it waits until it brings enough. Small tables count
 // by their size, for the merge's cost a byte; each is still one more to ask for every read, so their number
 // counts too, half as much.
-double Level0Score(const Version& version, const TreeConfig& config) {
+double Level0Score(const Version& version, const TreeConfig& config, double slack) {
   double full_tables = 0;
   for (const StampedTable& table : version.level0()) {
     const double share = static_cast<double>(table->valid_bytes()) /
@@ -137,24 +85,54 @@ double Level0Score(const Version& version, const TreeConfig& config) {
     full_tables += std::min(share, 1.0);
   }
   const double half_count = static_cast<double>(version.level0().size()) / 2;
-  return std::max(full_tables, half_count) / static_cast<double>(std::max(config.level0_tables_trigger, 1u));
+  return std::max(full_tables, half_count) /
+         (static_cast<double>(std::max(config.level0_tables_trigger, 1u)) * slack);
 }
 
-uint64_t SlackedCapacityBytes(const Version& version, const TreeConfig& config, uint32_t level) {
-  const double slack = config.slack * SlackOf(version, config, level);
-  const double capacity = static_cast<double>(LevelCapacityBytes(config, level)) * slack;
-  return capacity < 0x1p63 ? std::max<uint64_t>(static_cast<uint64_t>(capacity), 1) : uint64_t{1} << 63;
+// Of level 0, all that its trigger waits for.
+LevelBounds Level0Bounds(const TreeConfig& config) {
+  // A table counts as full from the half of a memtable on.
+  const double table =
+      config.level0_full_table_bytes == 0
+          ? static_cast<double>(config.level1_bytes) / std::max(config.level0_tables_trigger, 1u)
+          : 2.0 * static_cast<double>(config.level0_full_table_bytes);
+  const double tables = std::max(config.level0_tables_trigger, 1u);
+  const double tables_max = std::min<double>(std::max(config.level0_tables_max, config.level0_tables_trigger),
+                                             tables * config.deletes.slack_max);
+  return {tables * table, tables * table, std::max(tables, tables_max) * table};
 }
 
-double ScoreOf(const Version& version, const TreeConfig& config, uint32_t level, uint64_t tree_bytes) {
+// What the levels may hold before they are due.
+struct Capacities {
+  // As a multiple of the trigger.
+  double level0 = 1;
+  // Bytes of the others.
+  std::array<uint64_t, kLevels> trees{};
+};
+
+Capacities CapacitiesOf(const Version& version, const TreeConfig& config) {
+  const std::array<double, kLevels> slack = SlackOfLevels(version, config);
+  Capacities capacities;
+  capacities.level0 = slack[0];
+  for (uint32_t level = 1; level < kLevels; ++level) {
+    const double capacity =
+        static_cast<double>(LevelCapacityBytes(config, level)) * config.slack * slack[level];
+    capacities.trees[level] =
+        capacity < 0x1p63 ? std::max<uint64_t>(static_cast<uint64_t>(capacity), 1) : uint64_t{1} << 63;
+  }
+  return capacities;
+}
+
+double ScoreOf(const Version& version, const TreeConfig& config, const Capacities& capacities, uint32_t level,
+               uint64_t tree_bytes) {
   if (level == 0) {
-    return Level0Score(version, config);
+    return Level0Score(version, config, capacities.level0);
   }
   // Nothing is below the last level of the format.
   if (level + 1 >= kLevels) {
     return 0;
   }
-  return static_cast<double>(tree_bytes) / static_cast<double>(SlackedCapacityBytes(version, config, level));
+  return static_cast<double>(tree_bytes) / static_cast<double>(capacities.trees[level]);
 }
 
 uint64_t& LeavingBytesOf(TreePickerState& state, Place place) {
@@ -219,6 +197,8 @@ std::optional<CompactionPlan> PickForDeletes(const Version& version, const TreeC
 
 struct Due {
   double score = 0;
+  // Of a Tree that is too large.
+  uint64_t excess_bytes = 0;
   Place place;
   bool for_deletes = false;
 };
@@ -226,18 +206,21 @@ struct Due {
 // The highest score first.
 std::vector<Due> WhatIsDue(const Version& version, const TreeConfig& config, const TreePickerState& state) {
   std::vector<Due> due;
-  const auto add = [&](double score, Place place, bool for_deletes = false) {
+  const auto add = [&](double score, Place place, bool for_deletes = false, uint64_t excess_bytes = 0) {
     if (score >= 1) {
-      due.push_back({score, place, for_deletes});
+      due.push_back({score, excess_bytes, place, for_deletes});
     }
   };
-  add(ScoreOf(version, config, 0, 0), {0, Part::kLevel0});
+  const Capacities capacities = CapacitiesOf(version, config);
+  add(ScoreOf(version, config, capacities, 0, 0), {0, Part::kLevel0});
   for (uint32_t level = 0; level < kLevels; ++level) {
     add(DeleteScore(version, config.deletes, config.level_ratio, level),
         {level, level == 0 ? Part::kLevel0 : Part::kTree}, true);
   }
   for (uint32_t level = 1; level < kLevels; ++level) {
-    add(ScoreOf(version, config, level, IdleTreeBytes(version, state, level)), {level, Part::kTree});
+    const uint64_t bytes = IdleTreeBytes(version, state, level);
+    add(ScoreOf(version, config, capacities, level, bytes), {level, Part::kTree}, false,
+        bytes - std::min(bytes, capacities.trees[level]));
     add(LogScore(version, LogConfigOf(config), level, state.leaving_log_bytes[level]), {level, Part::kLog});
   }
   std::stable_sort(due.begin(), due.end(), [](const Due& a, const Due& b) { return a.score > b.score; });
@@ -259,7 +242,8 @@ std::optional<CompactionPlan> PickOf(const Version& version, const TreeConfig& c
   }
   return LogCapacityBytes(version, LogConfigOf(config), level) > 0
              ? PickPseudoCompaction(version, config, state, level)
-             : PickLevel(version, config, state, level);
+             : PickByOverlap(version, config, state.busy, state.deletes, level, state.cursors[level],
+                             due.excess_bytes);
 }
 
 }  // namespace
@@ -292,36 +276,43 @@ uint64_t LevelCapacityBytes(const TreeConfig& config, uint32_t level) {
   return capacity < 0x1p63 ? static_cast<uint64_t>(capacity) : uint64_t{1} << 63;
 }
 
-double SlackOf(const Version& version, const TreeConfig& config, uint32_t level) {
-  if (!config.deletes.enabled() || config.deletes.slack_max <= 1 || level == 0 || level + 1 >= kLevels) {
-    return 1;
+std::array<double, kLevels> SlackOfLevels(const Version& version, const TreeConfig& config) {
+  std::array<double, kLevels> slack;
+  slack.fill(1);
+  const DeleteConfig& deletes = config.deletes;
+  const uint32_t last = version.last_level();
+  if (!deletes.enabled() || deletes.slack_max <= 1 || last < 2) {
+    return slack;
   }
-  // What a merge of level 0 brings: as many memtables, and one counts as full from the half on.
-  double arriving =
-      config.level0_full_table_bytes == 0
-          ? static_cast<double>(config.level1_bytes)
-          : 2.0 * config.level0_tables_trigger * static_cast<double>(config.level0_full_table_bytes);
-  double slack = 1;
-  for (uint32_t i = 1; i <= level; ++i) {
-    const auto capacity = static_cast<double>(LevelCapacityBytes(config, i));
-    const auto below = static_cast<double>(version.totals(i + 1).valid_bytes);
-    const double best = std::clamp(std::sqrt(arriving * below) / capacity, 1.0, config.deletes.slack_max);
-    const double pressure = std::min(DeletePressure(version, config.deletes, i), 1.0);
-    slack = 1 + (best - 1) * (1 - pressure);
-    arriving = capacity * slack;
+  std::vector<LevelBounds> bounds = {Level0Bounds(config)};
+  double all = 0;
+  for (uint32_t level = 1; level < last; ++level) {
+    const auto capacity = static_cast<double>(LevelCapacityBytes(config, level));
+    bounds.push_back({capacity, capacity * deletes.slack_min, capacity * deletes.slack_max});
+  }
+  for (uint32_t level = 0; level <= last; ++level) {
+    all += static_cast<double>(version.totals(level).valid_bytes);
+  }
+  const std::vector<double> targets = TargetsOf(bounds, all);
+  for (uint32_t level = 0; level < last; ++level) {
+    const double best = targets[level] / bounds[level].capacity;
+    const double pressure = DeletePressure(version, deletes, level);
+    slack[level] = best > 1 ? 1 + (best - 1) * (1 - pressure) : best;
   }
   return slack;
 }
 
 double LevelScore(const Version& version, const TreeConfig& config, uint32_t level) {
-  return ScoreOf(version, config, level, level == 0 ? 0 : version.tree(level).totals().valid_bytes);
+  return ScoreOf(version, config, CapacitiesOf(version, config), level,
+                 level == 0 ? 0 : version.tree(level).totals().valid_bytes);
 }
 
 uint64_t CompactionDebtBytes(const Version& version, const TreeConfig& config) {
   uint64_t debt = 0;
   // What level 0 holds beyond its trigger goes through level 1 as a whole.
   uint64_t arriving = 0;
-  if (LevelScore(version, config, 0) > 1) {
+  const Capacities capacities = CapacitiesOf(version, config);
+  if (Level0Score(version, config, capacities.level0) > 1) {
     arriving = version.totals(0).valid_bytes;
     debt += arriving + version.tree(1).totals().valid_bytes;
   }
@@ -329,8 +320,7 @@ uint64_t CompactionDebtBytes(const Version& version, const TreeConfig& config) {
     // What a Log may hold waits there, and goes down at the price of a part of it.
     const uint64_t bytes =
         version.tree(level).totals().valid_bytes + version.level(level).log_totals.valid_bytes + arriving;
-    const uint64_t capacity =
-        SlackedCapacityBytes(version, config, level) + LogCapacityBytes(version, LogConfigOf(config), level);
+    const uint64_t capacity = capacities.trees[level] + LogCapacityBytes(version, LogConfigOf(config), level);
     arriving = bytes > capacity ? bytes - capacity : 0;
     if (arriving == 0) {
       continue;

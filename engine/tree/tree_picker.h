@@ -5,9 +5,10 @@
 // its capacity (level1_bytes × ratio^(i-1)) times slack; level kLevels-1 takes what comes. The highest score
 // of at least 1 goes first; where running jobs are in its way, the next.
 // - Level 0: the transitive closure under overlap of its oldest table goes down, as one merge.
-// - Level i: the table that overlaps the least of the level below for its size (RocksDB's
-//   kMinOverlappingRatio), together with what of Log_i overlaps it; the first after the level's cursor among
-//   equals. Where the level has a Log, tables go there instead (engine/sst_log/log_picker.h).
+// - Level i: the table that overlaps the least of the level below (engine/tree/overlap_picker.h), together
+// with
+//   what of Log_i overlaps it. Where the level has a Log, tables go there instead
+//   (engine/sst_log/log_picker.h).
 // - Log_i, with a score of its own: the group of its tables that goes down at the least cost.
 // - What deletes make due has a score beside those (engine/tree/delete_picker.h), so that either is enough:
 //   level 0; the densest table of a Tree or a Log that pays; at the last level, such a table with itself.
@@ -47,11 +48,10 @@ struct TreePickerState {
 LogConfig LogConfigOf(const TreeConfig& config);
 
 uint64_t LevelCapacityBytes(const TreeConfig& config, uint32_t level);
-// By how much the level may exceed its capacity, with merges for deletes: 1 without. What is written for a
-// byte that passes through a level is its size over what arrives at once from above, and the size of the
-// level below over its own: least where it is the geometric mean of the two. Where the capacity is less, it
-// may grow towards that, by as much as it would not pay to merge it for its deletes.
-double SlackOf(const Version& version, const TreeConfig& config, uint32_t level);
+// What the levels are to hold in place of their capacities, as a multiple, with merges for deletes: all 1
+// without. By what bytes write on their way down (engine/tree/level_targets.h); what a level is larger,
+// less by as much as it would pay to merge it for its deletes. Of level 0 it is the trigger that counts.
+std::array<double, kLevels> SlackOfLevels(const Version& version, const TreeConfig& config);
 // At least 1 when a compaction is due.
 double LevelScore(const Version& version, const TreeConfig& config, uint32_t level);
 // Bytes that have to be merged before every score is below 1: what back-pressure on writers goes by.

@@ -54,11 +54,12 @@ std::string CommandLine() {
 }
 
 std::string CheckEngine(std::string& name) {
-  if (name == "rocksdb" || name == "leveldb" || name == kVarveEngine) {
+  if (name == kRocksdbEngine || name == kRocksdbUniversalEngine || name == kLeveldbEngine ||
+      name == kVarveEngine) {
     return {};
   }
   if (!IsVarve(name)) {
-    return fmt::format("{}: no such engine; give varve, rocksdb or leveldb", name);
+    return fmt::format("{}: no such engine; give varve, rocksdb, rocksdb:universal or leveldb", name);
   }
   const Result<Techniques> techniques = TechniquesOfVarve(name, Techniques());
   return techniques.ok() ? std::string() : std::string(techniques.error().message());
@@ -117,7 +118,7 @@ void AddBenchCommand(CLI::App& app, int& exit_code, const char* version) {
   command
       ->add_option("--engines", options.engines,
                    "Any of varve, rocksdb, leveldb, in this order; varve:none or varve:block:append is varve "
-                   "with these techniques alone")
+                   "with these techniques alone, rocksdb:universal merges by its size-tiered style")
       ->delimiter(',')
       ->check(CLI::Validator(CheckEngine, "NAME,..."))
       ->capture_default_str();

@@ -52,6 +52,10 @@ struct RunOptions {
 
 // "varve", or "varve:" and techniques.
 inline constexpr const char* kVarveEngine = "varve";
+inline constexpr const char* kRocksdbEngine = "rocksdb";
+// With its universal style of compaction, which is size-tiered.
+inline constexpr const char* kRocksdbUniversalEngine = "rocksdb:universal";
+inline constexpr const char* kLeveldbEngine = "leveldb";
 bool IsVarve(std::string_view engine);
 // Those that the engine's name gives, or else `unless_named`. Precondition: IsVarve. kInvalidArgument: a name
 // is not known.

@@ -35,6 +35,8 @@ struct EngineSettings {
   // How often all of them make their logs durable; 0: as above.
   uint64_t log_interval_nanos = 0;
   Techniques techniques;
+  // RocksDB's size-tiered style of compaction in place of its leveled one.
+  bool universal = false;
 };
 
 struct ReadOutcome {

@@ -33,6 +33,9 @@ constexpr double kFilterBitsPerKey = 10;
 constexpr size_t kReadAheadBytes = 2 * kMiB;
 constexpr double kHighPriorityShare = 0.5;
 constexpr auto kSettlePoll = std::chrono::milliseconds(10);
+// The universal style says that a compaction is due as long as there are as many runs as its trigger, though
+// none of them are to be merged: it has settled once nothing has run for so long.
+constexpr int kQuietPolls = 30;
 
 Status ToStatus(const rocksdb::Status& status) {
   if (status.ok()) {
@@ -192,7 +195,9 @@ class RocksdbEngine final : public Engine {
     if (Status flushed = ToStatus(db_->Flush(rocksdb::FlushOptions())); !flushed.ok()) {
       return flushed;
     }
-    while (IsBusy()) {
+    const int quiet_polls_needed = settings_.universal ? kQuietPolls : 1;
+    for (int quiet_polls = IsBusy() ? 0 : 1; quiet_polls < quiet_polls_needed;
+         quiet_polls = IsBusy() ? 0 : quiet_polls + 1) {
       std::this_thread::sleep_for(kSettlePoll);
     }
     return SyncFilesystemOf(settings_.place);
@@ -226,8 +231,12 @@ class RocksdbEngine final : public Engine {
     if (!db_->GetMapProperty(rocksdb::DB::Properties::kCFStats, &properties)) {
       return statistics;
     }
-    for (uint32_t level = 0; properties.contains(fmt::format("compaction.L{}.SizeBytes", level)); ++level) {
+    // Empty levels are left out, above others too.
+    for (uint32_t level = 0; level < static_cast<uint32_t>(db_->NumberLevels()); ++level) {
       const std::string prefix = fmt::format("compaction.L{}.", level);
+      if (!properties.contains(prefix + "SizeBytes")) {
+        continue;
+      }
       EngineStatistics::Level shown;
       shown.level = level;
       shown.bytes = static_cast<uint64_t>(NumberAt(properties, prefix + "SizeBytes"));
@@ -253,6 +262,9 @@ class RocksdbEngine final : public Engine {
     for (const std::string& name : {Properties::kMemTableFlushPending, Properties::kNumRunningFlushes,
                                     Properties::kCompactionPending, Properties::kNumRunningCompactions}) {
       uint64_t value = 0;
+      if (settings_.universal && name == Properties::kCompactionPending) {
+        continue;
+      }
       if (db_->GetIntProperty(name, &value) && value != 0) {
         return true;
       }
@@ -274,6 +286,9 @@ class RocksdbEngine final : public Engine {
     options.max_bytes_for_level_multiplier = settings_.level_ratio;
     options.level_compaction_dynamic_level_bytes = false;
     options.level0_file_num_compaction_trigger = kLevel0Trigger;
+    if (settings_.universal) {
+      options.compaction_style = rocksdb::kCompactionStyleUniversal;
+    }
     const auto threads = static_cast<int>(settings_.background_threads);
     options.max_background_compactions = threads;
     options.max_background_flushes = 1;

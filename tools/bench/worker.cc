@@ -44,10 +44,11 @@ std::unique_ptr<Engine> MakeEngine(const WorkerOptions& worker, const RunOptions
   settings.sync = run.sync;
   settings.log_interval_nanos = static_cast<uint64_t>(run.log_interval_seconds * 1e9);
   settings.techniques = run.techniques;
-  if (worker.engine == "rocksdb") {
+  if (worker.engine == kRocksdbEngine || worker.engine == kRocksdbUniversalEngine) {
+    settings.universal = worker.engine == kRocksdbUniversalEngine;
     return MakeRocksdbEngine(settings);
   }
-  if (worker.engine == "leveldb") {
+  if (worker.engine == kLeveldbEngine) {
     return MakeLeveldbEngine(settings);
   }
   if (!IsVarve(worker.engine)) {
@@ -142,7 +143,7 @@ class Run {
   Status DoSettle(PhaseFigures& figures) {
     PhaseMeter meter(engine_, clock_, worker_.device_stat_path);
     Status settled = engine_.Settle();
-    meter.Finish(figures, worker_.engine == "leveldb");
+    meter.Finish(figures, worker_.engine == kLeveldbEngine);
     // What the load has freed: the memory that readers get by with is counted from here.
     malloc_trim(0);
     if (settled.ok()) {

@@ -170,16 +170,33 @@ TEST_F(StoreDeletes, ReadersThatStepOverManyTombstonesHaveThemMergedAway) {
   ExpectAll(3'000);
 }
 
-TEST_F(StoreDeletes, AMemtableThatHidesMoreThanItHoldsIsWrittenOut) {
-  ASSERT_TRUE(harness_.Open(options_).ok());
-  Fill(4'000);
-  // 200 bytes hidden by each; together as much as five memtables, in one.
-  for (uint64_t n = 2'000; n < 2'800; n++) {
-    Delete(n);
+// A store of its own for each range.
+class RangeOfDeletes : public StoreDeletes {
+ public:
+  // What is left of 800 deleted records and their tombstones after three seconds.
+  uint64_t EntriesLeftOf(uint64_t first) {
+    EXPECT_TRUE(harness_.Open(options_).ok());
+    Fill(4'000);
+    // 200 bytes hidden by each; together as much as five memtables, in one.
+    for (uint64_t n = first; n < first + 800; n++) {
+      Delete(n);
+    }
+    harness_.Run(SleepFor(3'000'000'000));
+    ExpectAll(4'000);
+    return watcher_.newest().totals().entries - state_.size();
   }
-  harness_.Run(SleepFor(3'000'000'000));
-  EXPECT_LT(watcher_.newest().totals().entries, 3'600U);
-  ExpectAll(4'000);
+
+ private:
+  void TestBody() override {}
+};
+
+TEST(StoreDeletesOfRanges, AMemtableThatHidesMoreThanItHoldsIsWrittenOut) {
+  // Where tables happen to end decides whether the last tombstones pay: a fourth may wait, over all.
+  uint64_t left = 0;
+  for (uint64_t first = 200; first <= 3'200; first += 300) {
+    left += RangeOfDeletes().EntriesLeftOf(first);
+  }
+  EXPECT_LT(left, 11 * 200U);
 }
 
 TEST_F(StoreDeletes, NothingComesBackWhateverOtherTechniquesAreOn) {
@@ -246,20 +263,19 @@ class StoreAdaptation : public StoreDeletes {
 
 TEST_F(StoreAdaptation, ThresholdsFollowAMixThatShiftsAndComeBack) {
   ASSERT_TRUE(harness_.Open(options_).ok());
-  EXPECT_EQ(Threshold("level0_tables"), 4);
-  EXPECT_EQ(Threshold("reclaim_min"), 0.5);
+  EXPECT_EQ(Threshold("level0_tables"), 8);
+  const double reclaim_min = Threshold("reclaim_min");
   Fill(kKeys);
   for (int round = 0; round < 4; round++) {
     Write();
   }
   EXPECT_EQ(Threshold("level0_tables"), 8);
-  EXPECT_EQ(Threshold("reclaim_min"), 0.5);
+  EXPECT_EQ(Threshold("reclaim_min"), reclaim_min);
   EXPECT_EQ(Threshold("scans"), 0);
   EXPECT_GT(Threshold("deletes"), 0);
   EXPECT_GT(Threshold("puts"), 5 * Threshold("deletes"));
   EXPECT_GE(Threshold("flushes"), 16);
   const double changes = Threshold("changes");
-  EXPECT_GT(changes, 0);
   EXPECT_GT(Threshold("windows"), changes);
   for (int round = 0; round < 8; round++) {
     WriteAndScan();
@@ -267,14 +283,14 @@ TEST_F(StoreAdaptation, ThresholdsFollowAMixThatShiftsAndComeBack) {
   EXPECT_GT(Threshold("scans"), 0);
   EXPECT_GT(Threshold("scanned_bytes"), Threshold("flushed_bytes"));
   EXPECT_LT(Threshold("level0_tables"), 8);
-  EXPECT_LT(Threshold("reclaim_min"), 0.5);
+  EXPECT_LT(Threshold("reclaim_min"), reclaim_min);
   EXPECT_LT(Threshold("dense_share"), 0.5);
   EXPECT_GT(Threshold("changes"), changes);
   for (int round = 0; round < 12; round++) {
     Write();
   }
   EXPECT_EQ(Threshold("level0_tables"), 8);
-  EXPECT_EQ(Threshold("reclaim_min"), 0.5);
+  EXPECT_EQ(Threshold("reclaim_min"), reclaim_min);
   EXPECT_EQ(Threshold("level1_share_max"), 0.25);
   ExpectAll(kKeys);
 }
@@ -299,36 +315,44 @@ TEST_F(StoreAdaptation, GetsAreToldFromScans) {
 TEST_F(StoreAdaptation, AStoreThatIsOpenedAnewBeginsWithTheFirstThresholds) {
   ASSERT_TRUE(harness_.Open(options_).ok());
   Fill(kKeys);
-  for (int round = 0; round < 4; round++) {
-    Write();
+  for (int round = 0; round < 8; round++) {
+    WriteAndScan();
   }
-  ASSERT_EQ(Threshold("level0_tables"), 8);
+  ASSERT_LT(Threshold("level0_tables"), 8);
   ASSERT_TRUE(harness_.Close().ok());
   watcher_.Forget();
   ASSERT_TRUE(harness_.Open(options_).ok());
-  EXPECT_EQ(Threshold("level0_tables"), 4);
+  EXPECT_EQ(Threshold("level0_tables"), 8);
   EXPECT_EQ(Threshold("windows"), 0);
   Write();
   ExpectAll(kKeys);
 }
 
-TEST_F(StoreAdaptation, MergesOfLevel0TakeMoreTablesWhereLittleIsRead) {
+TEST_F(StoreAdaptation, MergesOfLevel0TakeFewerTablesWhereMuchIsScanned) {
   ASSERT_TRUE(harness_.Open(options_).ok());
   Fill(kKeys);
+  // Less than a window, so that the thresholds stay.
+  const auto most_in_level0 = [&] {
+    size_t most = 0;
+    for (uint64_t i = 0; i < 500; i++) {
+      Put(random_.Below(kKeys));
+      if (i % 50 == 0) {
+        Settle();
+        most = std::max(most, watcher_.newest().level0().size());
+      }
+    }
+    return most;
+  };
   for (int round = 0; round < 4; round++) {
     Write();
   }
   ASSERT_EQ(Threshold("level0_tables"), 8);
-  size_t most = 0;
-  for (uint64_t i = 0; i < 4'000; i++) {
-    Put(random_.Below(kKeys));
-    if (i % 50 == 0) {
-      Settle();
-      most = std::max(most, watcher_.newest().level0().size());
-    }
+  const size_t before = most_in_level0();
+  for (int round = 0; round < 8; round++) {
+    WriteAndScan();
   }
-  // Tables count as half at least: at first eight would be due, whatever their size.
-  EXPECT_GE(most, 8U);
+  ASSERT_LT(Threshold("level0_tables"), 4);
+  EXPECT_LT(most_in_level0(), before);
 }
 
 TEST_F(StoreAdaptation, WithoutTheTechniqueNothingIsMeasured) {

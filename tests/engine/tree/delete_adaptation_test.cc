@@ -228,18 +228,29 @@ TEST(DeleteAdaptation, WhereOnlyTheFirstIsAllowedItStays) {
 }
 
 TEST(DeleteAdaptation, TheSharesOfTombstonesGoWithWhatMergesGiveBack) {
-  DeleteConfig base;
-  base.share_max = 0.25;
-  TreeConfig config;
+  TreeConfig base;
+  base.level0_tables_trigger = 4;
+  base.deletes.share_max = 0.25;
+  TreeConfig config = base;
   Apply({.level0_tables = 6, .reclaim_min = 0.125}, Limits(), base, config);
-  EXPECT_EQ(config.level0_tables_trigger, 6U);
+  EXPECT_EQ(config.level0_tables_trigger, 4U);
+  EXPECT_EQ(config.level0_tables_max, 6U);
   EXPECT_DOUBLE_EQ(config.deletes.reclaim_min, 0.125);
   EXPECT_DOUBLE_EQ(config.deletes.share_max, 0.0625);
   EXPECT_DOUBLE_EQ(config.deletes.dense_share, 0.125);
+  Apply({.level0_tables = 3, .reclaim_min = 0.5}, Limits(), base, config);
+  EXPECT_EQ(config.level0_tables_trigger, 3U);
+  EXPECT_EQ(config.level0_tables_max, 3U);
   Apply(Limits().first, Limits(), base, config);
   EXPECT_EQ(config.level0_tables_trigger, 4U);
+  EXPECT_EQ(config.level0_tables_max, 4U);
   EXPECT_DOUBLE_EQ(config.deletes.share_max, 0.25);
   EXPECT_DOUBLE_EQ(config.deletes.dense_share, 0.5);
+  AdaptationLimits fixed = Limits();
+  fixed.level0_tables_min = fixed.level0_tables_max;
+  config.level0_tables_max = 16;
+  Apply(fixed.first, fixed, base, config);
+  EXPECT_EQ(config.level0_tables_max, 16U);
 }
 
 }  // namespace

@@ -119,6 +119,10 @@ class Stage {
         config_.deletes.reclaim_min = value / 100;
       } else if (name == "late") {
         config_.deletes.slack_max = value / 100;
+      } else if (name == "early") {
+        config_.deletes.slack_min = value / 100;
+      } else if (name == "trigger_max") {
+        config_.level0_tables_max = static_cast<uint32_t>(value);
       } else {
         ADD_FAILURE() << "unknown option " << name;
       }

@@ -95,8 +95,15 @@ struct Simulation {
 };
 
 TEST(TreePicker, RandomLoadsWithSeveralJobsAtOnceSettleAndKeepEveryInvariant) {
-  for (uint64_t seed = 1; seed <= 3; ++seed) {
+  for (uint64_t seed = 1; seed <= 6; ++seed) {
     Simulation store;
+    if (seed > 3) {
+      // Levels of other sizes, and neighbours that go down together.
+      store.config.deletes.share_max = 0.25;
+      store.config.deletes.slack_max = 2;
+      store.config.deletes.slack_min = 0.5;
+      store.config.level0_tables_max = 4;
+    }
     Prng prng(seed);
     std::vector<CompactionPlan> running;
     size_t most_at_once = 0;

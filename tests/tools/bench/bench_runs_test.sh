@@ -86,15 +86,19 @@ elif [ "$(id -u)" -eq 0 ] && [ -e /dev/loop-control ] && command -v mkfs.ext4 >/
   mkdir temporary
   # Some tables: a table that is written between two phases is counted in neither.
   TMPDIR=$PWD/temporary bench --memory 512M --number 20000 "${sizes[@]}" \
-    --workloads fillrandom,settle,readrandom,crash,readrandom --json peers.json >peers.out 2>peers.err
+    --engines varve,rocksdb,rocksdb:universal,leveldb --workloads fillrandom,settle,readrandom,crash,readrandom \
+    --json peers.json >peers.out 2>peers.err
   if grep -q 'built without' peers.out; then
     skip "peers run too" "built without them"
   elif grep -q 'cannot make loop devices\|cannot attach\|cannot mount' peers.err; then
     skip "peers run too" "no loop devices or mounts here"
   else
     claim "peers run too" json peers.json \
-      "[r['engine'] for r in runs] == ['varve', 'rocksdb', 'leveldb'] and not any('error' in r for r in runs)"
+      "[r['engine'] for r in runs] == ['varve', 'rocksdb', 'rocksdb:universal', 'leveldb'] and not any('error' in r for r in runs)"
     claim "all find the same keys" json peers.json "len({phase(r['engine'], 'readrandom')['found'] for r in runs}) == 1"
+    claim "RocksDB's universal style merges into its last level at once" json peers.json \
+      "[max(level['level'] for level in phase(engine, 'settle')['levels'] if level['bytes'] > 0) > 2
+        for engine in ('rocksdb', 'rocksdb:universal')] == [False, True]"
     # Once settled: what a fill wrote can wait in the page cache when it ends.
     claim "all wrote to the device" json peers.json \
       "all(sum(phase(r['engine'], name)['device']['written_bytes'] for name in ('fillrandom', 'settle'))
