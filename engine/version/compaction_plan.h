@@ -45,8 +45,8 @@ struct CompactionPlan {
   MergeKind kind = MergeKind::kTableMerge;
   PlanReason reason = PlanReason::kSize;
   uint32_t output_level = 0;
-  // kLog: what a pseudo compaction moves; else the input is one table of that Log, which is merged with itself
-  // and keeps its place in the order of installs.
+  // kLog: what a pseudo compaction moves; else the input is one table of that Log, which is merged with
+  // itself and keeps its place in the order of installs.
   Part output_part = Part::kTree;
   // What leaves its place, from above the output level. Closed under overlap: nothing older in the same part
   // that overlaps an input stays behind.

@@ -255,10 +255,9 @@ class EditChecker {
   void CheckLeavingLog(uint32_t level) {
     const Place log{level, Part::kLog};
     // Nothing may be left of a table that is merged with itself.
-    const bool of_itself =
-        edit_.added_tables.empty()
-            ? edit_.removed_tables.size() == 1 && edit_.removed_tables.front().place == log
-            : IsOfItselfInLog(log, edit_.added_tables.front().stamp);
+    const bool of_itself = edit_.added_tables.empty()
+                               ? edit_.removed_tables.size() == 1 && edit_.removed_tables.front().place == log
+                               : IsOfItselfInLog(log, edit_.added_tables.front().stamp);
     if (!of_itself) {
       CheckLeaving(before_.level(level).log, fmt::format("the log of level {}", level));
     }

@@ -231,8 +231,8 @@ Result<std::vector<StampedTable>> VersionBuilder::EditStamped(Place place,
       after.push_back(placed);
       continue;
     }
-    const auto in_its_place =
-        std::find_if(added.begin(), added.end(), [&](const auto* table) { return table->stamp == placed.stamp; });
+    const auto in_its_place = std::find_if(added.begin(), added.end(),
+                                           [&](const auto* table) { return table->stamp == placed.stamp; });
     if (in_its_place != added.end()) {
       Status status = add(**in_its_place);
       if (!status.ok()) {

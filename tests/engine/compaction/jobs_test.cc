@@ -178,8 +178,8 @@ class JobsInALog : public Jobs {
   }
   Result<TableLookup> Get(const LiveTable& table, uint64_t n, uint64_t snapshot) {
     const std::string key = NumberedKey(n);
-    return store_.executor.Run(GetFromTable(store_.jobs->table, table.view(),
-                                            PointQuery(key, SequenceNumber(snapshot)), true));
+    return store_.executor.Run(
+        GetFromTable(store_.jobs->table, table.view(), PointQuery(key, SequenceNumber(snapshot)), true));
   }
 
   SmallStore store_{GetParam()};
