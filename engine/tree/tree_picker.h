@@ -61,8 +61,9 @@ std::optional<CompactionPlan> PickTreeCompaction(const Version& version, const T
                                                  const TreePickerState& state);
 
 // Level 0, once readers have paid for its tables what taking them down writes; else the first table, from the
-// top down and in Trees before Logs, whose readers have paid for its segments (LiveTable::ReadersHavePaid) and
-// that is in no job: it is merged with itself, in its place; else such a group of a Log, which goes down. Sets `others_wait` where it has passed over one that is.
+// top down and in Trees before Logs, whose readers have paid for its segments (LiveTable::ReadersHavePaid)
+// and that is in no job: it is merged with itself, in its place; else such a group of a Log, which goes down.
+// Sets `others_wait` where it has passed over one that is.
 std::optional<CompactionPlan> PickForReaders(const Version& version, const TreeConfig& config,
                                              const TreePickerState& state, bool& others_wait);
 

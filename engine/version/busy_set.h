@@ -1,7 +1,7 @@
 // BusySet: what running jobs hold. A table is in one job at most, and jobs that put tables into the same
 // level's Tree have disjoint hulls: then their edits commute, and each can be installed on whatever version
-// is newest. What goes into a Log needs no hull: moved from the Tree it is newer than all that lies there, and
-// a table that is merged with itself is where it was.
+// is newest. What goes into a Log needs no hull: moved from the Tree it is newer than all that lies there,
+// and a table that is merged with itself is where it was.
 #pragma once
 
 #include <array>

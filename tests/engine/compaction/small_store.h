@@ -61,6 +61,15 @@ inline void AddNumbered(Memtable& into, uint64_t from, uint64_t to, uint64_t ste
   }
 }
 
+// Puts records under each number of [from, to), with the sequence numbers from `first_sequence` on.
+inline void Fill(Memtable& memtable, uint64_t first_sequence, uint64_t from, uint64_t to,
+                 uint64_t value_bytes = 200) {
+  for (uint64_t n = from; n < to; ++n) {
+    memtable.Add(SequenceNumber(first_sequence + n - from), RecordKind::kValue, NumberedKey(n),
+                 fmt::format("{}:{}", n, std::string(value_bytes, 'v')));
+  }
+}
+
 struct SmallStore : TableShape, TableObserver, MergeObserver {
   static constexpr uint64_t kDeviceBytes = 64 * kMiB;
 

@@ -1,3 +1,4 @@
+// Long because: what an edit may say is told here field by field, with what is refused.
 #include "engine/version/version_edit.h"
 
 #include <gtest/gtest.h>
