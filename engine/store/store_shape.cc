@@ -82,8 +82,7 @@ AdaptationLimits AdaptationLimitsOf(const StoreShape& shape, uint64_t usable) {
   if (!shape.techniques.append_merge && !shape.techniques.sst_log) {
     const auto room = static_cast<uint32_t>(
         std::min<uint64_t>(usable / kLevel0PerDevice / shape.memtable_bytes, kLevel0Times * tables));
-    limits.level0_tables_min = std::clamp(tables / kLevel0Times, 2u, std::max(tables, 2u));
-    limits.level0_tables_min = std::min(limits.level0_tables_min, tables);
+    limits.level0_tables_min = std::min(std::max(tables / kLevel0Times, 2u), tables);
     limits.level0_tables_max = std::max(std::min(room, shape.tree.level0_tables_max), tables);
   }
   // Until it is known that somebody reads, as many as writes would have.
