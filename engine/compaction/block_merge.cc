@@ -73,7 +73,9 @@ class BlockMerge {
     for (size_t i = step.first_block; i < step.end_block; ++i) {
       IndexEntry& block = input_.layout->blocks[i];
       kept_.push_back(TableRange::Of(block.block));
-      segment_.Keep(std::move(block));
+      // Of a span, what lies beside it in the block is not known here.
+      const IndexKeyBytes key_bytes_min = block.is_span ? IndexKeyBytes::All() : IndexKeyBytes();
+      segment_.Keep(std::move(block), key_bytes_min);
     }
   }
 
@@ -168,7 +170,7 @@ class BlockMerge {
         }
         stretch = {kept.end_record, kept.end_record, kept.end_replaced, kept.end_replaced};
         kept_.push_back(TableRange::Of(kept.span.block));
-        segment_.Keep(std::move(kept.span));
+        segment_.Keep(std::move(kept.span), kept.key_bytes_min);
       }
     }
     for (size_t i = 0; i < replaced.size(); ++i) {

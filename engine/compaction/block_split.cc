@@ -31,17 +31,39 @@ class Splitter {
       ++record_;
     }
     if (record_ != before) {
-      EndSpan();
+      EndSpanBefore(user_key);
     }
     const bool comes_too = record_ < end_ && UserKeyOf(records_.key(record_)) == user_key;
     if (comes_too || !may_stay) {
-      EndSpan();
+      EndSpanBefore(user_key);
       replaced_.Add(internal_key, value, standing_);
       replaced_bytes_ += internal_key.size() + value.size();
-      return;
+    } else {
+      Keep(user_key);
     }
+    last_key_ = user_key;
+  }
+
+  // Keys and values.
+  uint64_t replaced_bytes() const { return replaced_bytes_; }
+
+  BlockSplit Finish() {
+    if (open_ && entry_.is_span) {
+      EndSpanBefore(entry_.largest);
+    }
+    EndSpan();
+    // A block that no record has taken anything from is what it was. Its keys are whole now: a record that
+    // comes may lie between them and those of the entry.
+    if (split_.kept.size() == 1 && split_.kept.front().span.entries == entry_.entries) {
+      split_.kept.front().span.is_span = entry_.is_span;
+    }
+    return std::move(split_);
+  }
+
+ private:
+  void Keep(std::string_view user_key) {
     if (!open_) {
-      open_ = KeptSpan{record_, replaced_.size(), IndexEntry()};
+      open_ = KeptSpan{record_, replaced_.size(), IndexEntry(), {SmallestBytesMin(user_key), 0}};
       open_->span.smallest = user_key;
       open_->span.block = entry_.block;
       open_->span.is_span = true;
@@ -49,20 +71,21 @@ class Splitter {
     open_->span.largest = user_key;
     ++open_->span.entries;
   }
-
-  // Keys and values.
-  uint64_t replaced_bytes() const { return replaced_bytes_; }
-
-  BlockSplit Finish() {
-    EndSpan();
-    // A block that no record has taken anything from is what it was.
-    if (split_.kept.size() == 1 && split_.kept.front().span.entries == entry_.entries) {
-      split_.kept.front().span = entry_;
+  // What tells a span that begins with this key from the record before it in the block. In front of the first
+  // one there is what the entry leaves out.
+  size_t SmallestBytesMin(std::string_view user_key) const {
+    if (last_key_) {
+      return SharedBytes(*last_key_, user_key) + 1;
     }
-    return std::move(split_);
+    const std::string_view entrys = entry_.smallest;
+    return entry_.is_span ? std::min(SharedBytes(entrys, user_key) + 1, entrys.size()) : 0;
   }
-
- private:
+  void EndSpanBefore(std::string_view user_key) {
+    if (open_) {
+      open_->key_bytes_min.largest = SharedBytes(open_->span.largest, user_key) + 1;
+      EndSpan();
+    }
+  }
   void EndSpan() {
     if (open_) {
       split_.kept.push_back(std::move(*open_));
@@ -77,6 +100,8 @@ class Splitter {
   const size_t end_;
   RecordRun& replaced_;
   std::optional<KeptSpan> open_;
+  // Of the record before in the block.
+  std::optional<std::string> last_key_;
   BlockSplit split_;
   uint64_t replaced_bytes_ = 0;
 };

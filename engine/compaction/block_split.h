@@ -10,6 +10,7 @@
 #include "engine/base/result.h"
 #include "engine/compaction/record_run.h"
 #include "engine/table/index_block.h"
+#include "engine/table/index_keys.h"
 
 namespace varve {
 
@@ -18,6 +19,8 @@ struct KeptSpan {
   size_t end_record = 0;
   size_t end_replaced = 0;
   IndexEntry span;
+  // What tells the span from the rest of the block.
+  IndexKeyBytes key_bytes_min;
 };
 
 struct BlockSplit {

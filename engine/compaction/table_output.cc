@@ -11,6 +11,8 @@ namespace {
 // smaller, or larger, by so much.
 constexpr uint64_t kSmallestPercent = 50;
 constexpr uint64_t kLargestPercent = 150;
+// Larger tables end where they fill their allocation units: one that ends behind that wastes most of a unit.
+constexpr uint64_t kUnitsToFill = 16;
 
 // What a flush writes goes into the next merge of level 0 but one, what that one writes down from level 1
 // soon after, unless level 1 is appended to, and so as large as level 2 would be. Deeper tables lie for long.
@@ -46,7 +48,18 @@ bool TableOutput::NeedsCut(std::string_view user_key) {
     return IsBestBoundary(bytes) || overlapped_bytes_ > options_.grandparent_bytes_max;
   }
   const bool boundary_ahead = grandparent_ < options_.grandparents.size();
-  return bytes >= options_.table_bytes / 100 * (boundary_ahead ? kLargestPercent : 100);
+  const uint64_t bytes_max = options_.table_bytes / 100 * (boundary_ahead ? kLargestPercent : 100);
+  return bytes >= bytes_max || FillsItsUnits(bytes, bytes_max);
+}
+
+bool TableOutput::FillsItsUnits(uint64_t bytes, uint64_t bytes_max) const {
+  if (bytes_max < kUnitsToFill * kExtentUnitBytes) {
+    return false;
+  }
+  const uint64_t two_records = 2 * bytes / builder_->entries();
+  // Padding to a sector before the footer and behind it.
+  const uint64_t padding = 2 * uint64_t{environment_.table.device.sector_bytes()};
+  return bytes + two_records + padding > RoundDown(bytes_max, kExtentUnitBytes);
 }
 
 bool TableOutput::IsBestBoundary(uint64_t bytes) const {

@@ -52,6 +52,9 @@ class TableOutput final : public RecordSink {
  private:
   // Of the places where a grandparent ends: whether the open table, of so many bytes, ends best here.
   bool IsBestBoundary(uint64_t bytes) const;
+  // Whether the open table, of so many bytes, takes hardly another record into the units that a table of
+  // `bytes_max` fills.
+  bool FillsItsUnits(uint64_t bytes, uint64_t bytes_max) const;
 
   const JobEnvironment& environment_;
   TableOutputOptions options_;

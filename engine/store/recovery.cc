@@ -53,6 +53,7 @@ Task<Status> StoreImpl::OpenParts() {
   }
   shape_ =
       ShapeOf(*layout, options_, superblock->parameters.data_block_bytes, environment_.device.sector_bytes());
+  shape_.short_index_keys = superblock->format_version > superblock_format::kFormatVersionOfWholeKeys;
   allocator_ =
       std::make_unique<ExtentAllocator>(*layout, shape_.internal_share_bytes, shape_.merge_share_bytes);
   tables_.emplace(TableEnvironment{environment_.device, cache_, superblock->uuid});

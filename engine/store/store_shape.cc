@@ -60,7 +60,7 @@ constexpr double kReclaimLeast = 0.125;
 // for them (LiveTable::paid_bytes) takes care of the rest.
 constexpr uint32_t kLevel0Times = 2;
 constexpr uint64_t kLevel0PerDevice = 16;
-constexpr double kSlackMin = 0.5;
+constexpr double kSlackMin = 0.25;
 // A byte that comes to a level where segments are appended writes next to nothing of what it overlaps: there
 // is nothing to be won below a smaller one but space.
 constexpr double kSlackMinWithSegments = 0.9;
@@ -113,6 +113,7 @@ SegmentOptions StoreShape::OptionsOf(uint32_t level) const {
     options.bits_per_key_max = kBitsPerKeyMax;
   }
   options.hotness = hotness;
+  options.short_index_keys = short_index_keys;
   options.cached_share_min = techniques.warm_up ? 0 : options.cached_share_min;
   if (MergesBlocksOf(level)) {
     // For as many keys as the table may grow by, where that costs little memory.

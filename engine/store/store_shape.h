@@ -43,6 +43,8 @@ struct StoreShape final : public TableShape {
   double buffer_hot_share = 1;
   uint32_t block_bytes = 0;
   uint32_t sector_bytes = 0;
+  // Whether tables may be written whose indexes hold short keys: not into stores of format 2.
+  bool short_index_keys = true;
 
   Techniques techniques;
   // How far a table that is mended or appended to may grow, in table_bytes.

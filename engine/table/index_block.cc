@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/base/coding.h"
+#include "engine/table/index_keys.h"
 
 namespace varve {
 namespace {
@@ -61,11 +62,6 @@ class EntryReader {
 constexpr uint32_t kOffsetsInALine = 64 / sizeof(uint32_t);
 // Added to a block's bytes, which 32 bits hold.
 constexpr uint64_t kSpanFlag = uint64_t{1} << 32;
-
-size_t SharedBytes(std::string_view a, std::string_view b) {
-  const size_t limit = std::min(a.size(), b.size());
-  return static_cast<size_t>(std::mismatch(a.begin(), a.begin() + limit, b.begin()).first - a.begin());
-}
 
 }  // namespace
 

@@ -22,7 +22,8 @@
 namespace varve {
 
 struct IndexEntry {
-  std::string smallest;  // user keys
+  // User keys between which all of the block's lie, these two included.
+  std::string smallest;
   std::string largest;
   BlockHandle block;
   // Key versions in the block, or in all data blocks below it; of a span, those between its keys.

@@ -6,6 +6,25 @@
 
 namespace varve {
 
+void IndexBuilder::Add(IndexEntry entry, IndexKeyBytes bytes_min) {
+  if (shortens_ && !levels_.empty() && !levels_.front().entries.empty()) {
+    Shorten(entry, bytes_min.smallest);
+  }
+  largest_bytes_min_ = bytes_min.largest;
+  AddToLevel(0, std::move(entry));
+}
+
+void IndexBuilder::Shorten(IndexEntry& next, size_t smallest_bytes_min) {
+  Level& level = levels_.front();
+  IndexEntry& last = level.entries.back();
+  Check(last.largest < next.smallest, "index entries out of order");
+  level.bytes -= IndexEntryBytesMax(last);
+  const std::string_view whole = next.smallest;
+  ShortenLargest(last.largest, whole, largest_bytes_min_);
+  ShortenSmallest(next.smallest, last.largest, smallest_bytes_min);
+  level.bytes += IndexEntryBytesMax(last);
+}
+
 void IndexBuilder::AddToLevel(size_t level, IndexEntry entry) {
   if (level == levels_.size()) {
     levels_.emplace_back();

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/table/index_block.h"
+#include "engine/table/index_keys.h"
 #include "engine/table/table_format.h"
 #include "engine/table/table_writer.h"
 
@@ -22,11 +23,13 @@ inline constexpr size_t kIndexRootBytesMax = 32 * kKiB;
 
 class IndexBuilder {
  public:
-  IndexBuilder(const BlockIdentity& identity, Generation birth, TableWriter& writer)
-      : identity_(identity), birth_(birth), writer_(writer) {}
+  // `shortens`: long keys are shortened to what tells neighbours apart.
+  IndexBuilder(const BlockIdentity& identity, Generation birth, TableWriter& writer, bool shortens)
+      : identity_(identity), birth_(birth), writer_(writer), shortens_(shortens) {}
 
   // Blocks in key order, disjoint (checked): new ones, and ones that stay where an older generation put them.
-  void Add(IndexEntry entry) { AddToLevel(0, std::move(entry)); }
+  // Of the keys so many bytes stay at least. The first smallest and the last largest key stay whole.
+  void Add(IndexEntry entry, IndexKeyBytes bytes_min = {});
 
   struct Root {
     std::string payload;
@@ -47,6 +50,8 @@ class IndexBuilder {
     bool partitioned = false;
   };
 
+  // The largest key of the last entry, and the smallest one of `next`.
+  void Shorten(IndexEntry& next, size_t smallest_bytes_min);
   void AddToLevel(size_t level, IndexEntry entry);
   // Writes entries [0, count) of the level as one block and names it in the level above.
   void WritePartition(size_t level, size_t count);
@@ -54,6 +59,9 @@ class IndexBuilder {
   BlockIdentity identity_;
   Generation birth_;
   TableWriter& writer_;
+  const bool shortens_;
+  // Of the largest key of the last entry.
+  size_t largest_bytes_min_ = 0;
   std::vector<Level> levels_;
   uint64_t written_bytes_ = 0;
 };

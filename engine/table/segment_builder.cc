@@ -30,7 +30,7 @@ SegmentBuilder::SegmentBuilder(const TableEnvironment& environment, TableId tabl
       writer_(writer),
       options_(options),
       identity_(environment.store_uuid, table),
-      index_(identity_, generation, writer),
+      index_(identity_, generation, writer, options.short_index_keys),
       block_target_(options.block_bytes) {
 }
 
@@ -103,7 +103,7 @@ void SegmentBuilder::MendSegment(const SegmentDescriptor& before) {
   descriptor_.largest_sequence = before.largest_sequence;
 }
 
-void SegmentBuilder::Keep(IndexEntry entry) {
+void SegmentBuilder::Keep(IndexEntry entry, IndexKeyBytes key_bytes_min) {
   Check(before_.has_value(), "a block can only be kept of a segment that is mended");
   Check(last_key_.empty() || UserKeyOf(last_key_) < entry.smallest, "a kept block is out of order");
   if (!block_.empty()) {
@@ -129,7 +129,7 @@ void SegmentBuilder::Keep(IndexEntry entry) {
   } else {
     descriptor_.data_bytes += entry.block.bytes;
   }
-  index_.Add(std::move(entry));
+  index_.Add(std::move(entry), key_bytes_min);
 }
 
 void SegmentBuilder::FinishBlock() {
@@ -270,7 +270,7 @@ SegmentDescriptor SegmentBuilder::WriteIndexAndFooter(const FilterGeometry& geom
   writer_.PadToSector();
   std::string footer;
   AppendFooter(footer, environment_.store_uuid, table_, generation_, ordinal_, descriptor_, geometry, pages,
-               root.payload, root.levels);
+               root.payload, root.levels, options_.short_index_keys ? kFooterVersion : kFooterVersionOfWholeKeys);
   descriptor_.footer = WriteGuide(footer, BlockKind::kFooter);
   descriptor_.meta_bytes += footer.size();
   return std::move(descriptor_);

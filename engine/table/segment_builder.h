@@ -38,6 +38,8 @@ struct SegmentOptions {
   const KeyHotness* hotness = nullptr;
   // A block that is made of cached ones is cached, too, where so much of it was; 0: where any of it was.
   double cached_share_min = 0.5;
+  // The index holds of long keys what tells blocks apart; false: all of them, for stores of older versions.
+  bool short_index_keys = true;
 };
 
 inline constexpr double kMoreBitsPerKeyMax = 8;
@@ -68,7 +70,8 @@ class SegmentBuilder {
   // Before anything else, to make the next generation of a segment whose clean blocks stay where they are.
   void MendSegment(const SegmentDescriptor& before);
   // A data block of the segment before, or a span of one, whose keys come behind all that were added so far.
-  void Keep(IndexEntry entry);
+  // `key_bytes_min`: of the entry's keys; of a span, what tells it from the rest of its block.
+  void Keep(IndexEntry entry, IndexKeyBytes key_bytes_min);
   // Of the user keys that were added: what the mended filter must hold besides.
   const std::vector<uint64_t>& hashes() const { return filter_.hashes(); }
   // As Finish, with the old filter: its changed pages are written, the others stay. `kept_tombstones` are in

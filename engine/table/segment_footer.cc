@@ -17,10 +17,11 @@ constexpr uint8_t kIndexLevelsMax = 64;
 
 void AppendFooter(std::string& to, const StoreUuid& store_uuid, TableId table, Generation generation,
                   uint32_t ordinal, const SegmentDescriptor& descriptor, const FilterGeometry& geometry,
-                  const std::vector<BlockHandle>& filter_pages, std::string_view root, uint8_t index_levels) {
+                  const std::vector<BlockHandle>& filter_pages, std::string_view root, uint8_t index_levels,
+                  uint16_t version) {
   FooterHead head{};
   head.magic = kFooterMagic;
-  head.version = kFooterVersion;
+  head.version = version;
   head.index_levels = index_levels;
   head.filter_probes = static_cast<uint8_t>(geometry.probes);
   head.ordinal = ordinal;
@@ -68,7 +69,7 @@ std::optional<SegmentFooter> SegmentFooter::Parse(std::string_view payload) {
   std::string_view rest = payload.substr(sizeof(FooterHead));
   const uint64_t pages_bytes = uint64_t{head.filter_pages} * sizeof(FilterPageEntry);
   const uint64_t tail_bytes = uint64_t{head.root_bytes} + head.smallest_bytes + head.largest_bytes;
-  if (head.magic != kFooterMagic || head.version != kFooterVersion || head.index_levels == 0 ||
+  if (head.magic != kFooterMagic || head.version == 0 || head.version > kFooterVersion || head.index_levels == 0 ||
       head.index_levels > kIndexLevelsMax || pages_bytes + tail_bytes != rest.size() ||
       head.smallest_bytes < kTrailerBytes || head.largest_bytes < kTrailerBytes) {
     return std::nullopt;

@@ -18,7 +18,9 @@ namespace varve {
 
 // "varveSEG", little-endian.
 inline constexpr uint64_t kFooterMagic = 0x4745536576726176;
-inline constexpr uint16_t kFooterVersion = 1;
+inline constexpr uint16_t kFooterVersion = 2;
+// Both keys of each entry of its index are of the block's content; in later versions they are bounds of it.
+inline constexpr uint16_t kFooterVersionOfWholeKeys = 1;
 
 // The head of the footer as it lies on the device; filter pages, root, smallest and largest key follow.
 struct FooterHead {
@@ -67,7 +69,8 @@ static_assert(sizeof(FilterPageEntry) == 24);
 // Appends the payload of a footer. `descriptor.footer` and what it adds to meta_bytes are not known yet.
 void AppendFooter(std::string& to, const StoreUuid& store_uuid, TableId table, Generation generation,
                   uint32_t ordinal, const SegmentDescriptor& descriptor, const FilterGeometry& geometry,
-                  const std::vector<BlockHandle>& filter_pages, std::string_view root, uint8_t index_levels);
+                  const std::vector<BlockHandle>& filter_pages, std::string_view root, uint8_t index_levels,
+                  uint16_t version = kFooterVersion);
 
 // A footer in memory. The payload must outlive it. Cheap to make again from the same payload.
 class SegmentFooter {
@@ -84,6 +87,7 @@ class SegmentFooter {
   // All of them, in order.
   std::vector<BlockHandle> FilterPages() const;
   uint8_t index_levels() const { return head_.index_levels; }
+  bool has_whole_keys() const { return head_.version == kFooterVersionOfWholeKeys; }
   const IndexBlock& root() const { return root_; }
   std::string_view smallest() const { return smallest_; }
   std::string_view largest() const { return largest_; }

@@ -80,6 +80,8 @@ class TableVerifier {
   TableVerifierObserver& observer_;
   uint64_t faults_ = 0;
   Totals totals_;
+  // Of the segment's index: its keys are those of the blocks' content, or bounds of it.
+  bool whole_keys_ = false;
   FilterGeometry filter_;
   std::vector<BlockRef> filter_pages_;
   std::vector<BlockHandle> blocks_;
@@ -133,6 +135,7 @@ Task<Status> TableVerifier::VerifySegment(uint32_t ordinal) {
     Report(segment.footer.table_offset, "a segment footer is malformed", KeysOf(segment));
     co_return OkStatus();
   }
+  whole_keys_ = footer->has_whole_keys();
   const std::string_view difference =
       footer->DifferenceTo(environment_.store_uuid, view_.id, ordinal, segment);
   if (!difference.empty()) {
@@ -313,8 +316,9 @@ void TableVerifier::VerifyEntries(const IndexEntry& entry, std::string_view payl
   if (span.corrupt()) {
     return report("a data block is malformed");
   }
-  if (count == 0 || count != entry.entries || UserKeyOf(first) != entry.smallest ||
-      UserKeyOf(last) != entry.largest) {
+  const bool within = UserKeyOf(first) >= entry.smallest && UserKeyOf(last) <= entry.largest;
+  const bool whole = UserKeyOf(first) == entry.smallest && UserKeyOf(last) == entry.largest;
+  if (count == 0 || count != entry.entries || !(whole_keys_ ? whole : within)) {
     report("a data block differs from its index entry");
   }
   if (is_new) {
@@ -376,10 +380,10 @@ void TableVerifier::CompareTotals(const SegmentFooter& footer, const SegmentDesc
       totals_.data_blocks != head.data_blocks || totals_.data_bytes != head.data_bytes ||
       totals_.meta_bytes != head.meta_bytes || totals_.smallest_sequence.value < head.smallest_sequence ||
       totals_.largest_sequence.value > head.largest_sequence ||
-      UserKeyOf(totals_.smallest) != UserKeyOf(footer.smallest()) ||
       CompareInternalKeys(totals_.smallest, footer.smallest()) < 0 ||
-      UserKeyOf(totals_.largest) != UserKeyOf(footer.largest()) ||
-      CompareInternalKeys(totals_.largest, footer.largest()) > 0) {
+      CompareInternalKeys(totals_.largest, footer.largest()) > 0 ||
+      (whole_keys_ && (UserKeyOf(totals_.smallest) != UserKeyOf(footer.smallest()) ||
+                       UserKeyOf(totals_.largest) != UserKeyOf(footer.largest())))) {
     Report(segment.footer.table_offset, "a segment's blocks do not add up to what its footer says",
            KeysOf(segment));
   }

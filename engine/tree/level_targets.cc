@@ -14,6 +14,8 @@ constexpr double kLeastOverlap = 0.4;
 // Both converge: a sweep halves the error or better where levels are as few as they are.
 constexpr int kSweeps = 12;
 constexpr int kHalvings = 20;
+// What a share of the space costs, in shares of what is written.
+constexpr double kSpacePrice = 3;
 
 double SumOf(const std::vector<double>& sizes) {
   return std::accumulate(sizes.begin(), sizes.end(), 0.0);
@@ -25,6 +27,16 @@ double WeightOf(size_t level) {
     return 0;
   }
   return level == 1 ? 1 : kLeastOverlap;
+}
+
+// What a byte writes on its way to the last level.
+double CostOf(const std::vector<double>& sizes, double all) {
+  double cost = 0;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    const double below = i + 1 < sizes.size() ? sizes[i + 1] : std::max(all - SumOf(sizes), 0.0);
+    cost += WeightOf(i + 1) * below / sizes[i];
+  }
+  return cost;
 }
 
 // Takes `sizes` nearer to where the weighted sum of ratios, and `price` for each byte, is least: of each
@@ -51,11 +63,15 @@ std::vector<double> TargetsOf(std::span<const LevelBounds> levels, double all) {
     capacity += level.capacity;
   }
   Improve(sizes, levels, all, 0);
+  double low = 0;
+  for (int sweep = 0; sweep < kSweeps; ++sweep) {
+    low = kSpacePrice * CostOf(sizes, all) / std::max(all, capacity);
+    Improve(sizes, levels, all, low);
+  }
   if (SumOf(sizes) <= capacity) {
     return sizes;
   }
-  double low = 0;
-  double high = 1 / capacity;
+  double high = low + 1 / capacity;
   for (int i = 0; i < kHalvings && SumOf(sizes) > capacity; ++i) {
     high *= 2;
     Improve(sizes, levels, all, high);

@@ -31,7 +31,7 @@ TableView Mended(TableFixture& fixture, const TableView& view, size_t kept, uint
                          SegmentOptions{.hotness = hotness});
   segment.MendSegment(view.segments.front());
   for (size_t i = 0; i < kept; ++i) {
-    segment.Keep(layout.blocks.at(i));
+    segment.Keep(layout.blocks.at(i), IndexKeyBytes());
   }
   for (uint64_t n = 0; n < added; ++n) {
     segment.Add(InternalKeyOf("new" + NumberedKey(n), 10'000 + n), "v");

@@ -32,7 +32,7 @@ TableView RewriteOneBlock(TableFixture& fixture, const TableView& view, const st
 
   TableWriter writer(fixture.device, fixture.source, IoPurpose::kCompaction, view.extents, view.used_bytes,
                      64 * kKiB);
-  IndexBuilder index(identity, next.generation, writer);
+  IndexBuilder index(identity, next.generation, writer, true);
   for (uint32_t i = 0; i < footer.root().size(); ++i) {
     IndexEntry entry = footer.root().Copy(*footer.root().At(i));
     if (entry.smallest <= user_key && user_key <= entry.largest) {

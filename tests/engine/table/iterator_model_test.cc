@@ -91,14 +91,14 @@ class RandomMend {
          ++at) {
       CountKept(at->first);
     }
-    segment_.Keep(entry);
+    segment_.Keep(entry, entry.is_span ? IndexKeyBytes::All() : IndexKeyBytes());
   }
 
   void Split(const IndexEntry& entry) {
     std::optional<IndexEntry> span;
     const auto end_span = [&] {
       if (span) {
-        segment_.Keep(*span);
+        segment_.Keep(*span, IndexKeyBytes::All());
         span.reset();
       }
     };
