@@ -48,7 +48,7 @@ bool TableOutput::NeedsCut(std::string_view user_key) {
     return IsBestBoundary(bytes) || overlapped_bytes_ > options_.grandparent_bytes_max;
   }
   const bool boundary_ahead = grandparent_ < options_.grandparents.size();
-  const uint64_t bytes_max = options_.table_bytes / 100 * (boundary_ahead ? kLargestPercent : 100);
+  const uint64_t bytes_max = options_.table_bytes * (boundary_ahead ? kLargestPercent : 100) / 100;
   return bytes >= bytes_max || FillsItsUnits(bytes, bytes_max);
 }
 

@@ -22,7 +22,7 @@ void ShortenLargest(std::string& key, std::string_view behind, size_t bytes_min)
   while (raised < key.size() && static_cast<uint8_t>(key[raised]) == 0xff) {
     ++raised;
   }
-  if (raised + 1 < key.size()) {
+  if (raised < key.size() && raised + 1 < key.size()) {
     key.resize(raised + 1);
     key[raised] = static_cast<char>(static_cast<uint8_t>(key[raised]) + 1);
   }

@@ -13,10 +13,13 @@
 namespace varve {
 namespace {
 
-std::string KeyOf(char key, uint64_t sequence = 1, RecordKind kind = RecordKind::kValue) {
+std::string KeyOf(std::string_view key, uint64_t sequence = 1) {
   std::string internal_key;
-  AppendInternalKey(internal_key, std::string(1, key), SequenceNumber(sequence), kind);
+  AppendInternalKey(internal_key, key, SequenceNumber(sequence), RecordKind::kValue);
   return internal_key;
+}
+std::string KeyOf(char key, uint64_t sequence = 1) {
+  return KeyOf(std::string(1, key), sequence);
 }
 
 // A block of "bdfhj", each with a value of 100 bytes; "f" in two versions.
@@ -93,6 +96,43 @@ TEST_F(BlockSplits, TheEndsAreUpdatedToo) {
 TEST_F(BlockSplits, WithoutARecordTheBlockStaysWhole) {
   EXPECT_EQ(Split("").value(), "0/0 b-j:6 whole ");
   EXPECT_EQ(Split("a").value(), "1/0 b-j:6 whole ");
+}
+
+// Of the keys of spans an index may leave out what tells them from nothing in the block.
+TEST_F(BlockSplits, WhatTellsASpanFromTheRestOfItsBlockIsKnown) {
+  const auto bytes_of = [&](const IndexEntry& entry, const std::vector<std::string>& come) {
+    BlockBuilder builder;
+    for (const char* const key : {"aab", "aacdb", "aacf", "b"}) {
+      builder.Add(KeyOf(key), "value");
+    }
+    const std::string payload = builder.Finish();
+    RecordRun records;
+    for (const std::string& key : come) {
+      records.Add(KeyOf(key, 9), "new");
+    }
+    RecordRun replaced;
+    std::string text;
+    for (const KeptSpan& kept : SplitBlock(TableId(1), entry, payload, CacheStanding::kAbsent, records, 0,
+                                           records.size(), 0, replaced)
+                                    ->kept) {
+      text += fmt::format("{}:{} {}:{} ", kept.span.smallest, kept.key_bytes_min.smallest, kept.span.largest,
+                          kept.key_bytes_min.largest);
+    }
+    return text;
+  };
+  IndexEntry entry;
+  entry.smallest = "aa";
+  entry.largest = "c";
+  entry.entries = 4;
+  EXPECT_EQ(bytes_of(entry, {}), "aab:0 b:0 ");
+  EXPECT_EQ(bytes_of(entry, {"aacdb"}), "aab:0 aab:3 aacf:4 b:0 ");
+  // Beside a span there is what its entry leaves out.
+  entry.is_span = true;
+  entry.smallest = "aac";
+  entry.largest = "aad";
+  entry.entries = 2;
+  EXPECT_EQ(bytes_of(entry, {}), "aacdb:3 aacf:3 ");
+  EXPECT_EQ(bytes_of(entry, {"aace"}), "aacdb:3 aacdb:4 aacf:4 aacf:3 ");
 }
 
 TEST_F(BlockSplits, WhereLittleWouldStayNothingDoes) {

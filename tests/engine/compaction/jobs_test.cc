@@ -257,6 +257,24 @@ TEST_P(Jobs, WhatIsReservedCoversSmallRecordsOfLongKeysToo) {
   store.ExpectSpaceIsAccountedFor();
 }
 
+TEST_P(Jobs, TablesOfTheLastLevelFillTheirUnits) {
+  SmallStore store(GetParam());
+  uint64_t sequence = 0;
+  Memtable memtable(16 * kMiB);
+  AddNumbered(memtable, 0, 20'000, 1, sequence);
+  store.Flush(memtable);
+  CompactionPlan plan = store.PlanAll(0);
+  plan.output_table_bytes = 2 * kMiB;
+  store.Merge(plan);
+  const std::vector<std::shared_ptr<const LiveTable>> tables =
+      store.versions->current()->tree(1).Overlapping({"", "~"});
+  ASSERT_GT(tables.size(), 3U);
+  for (size_t i = 0; i + 1 < tables.size(); ++i) {
+    EXPECT_EQ(tables[i]->view().allocated_bytes(), 2 * kMiB);
+    EXPECT_GT(tables[i]->view().used_bytes, 2 * kMiB - kExtentUnitBytes / 2);
+  }
+}
+
 TEST_P(Jobs, RandomFlushesAndMergesReadLikeAModelAtEverySnapshot) {
   for (uint64_t seed = 1; seed <= 2; ++seed) {
     SmallStore store(GetParam(), seed % 2 == 0);

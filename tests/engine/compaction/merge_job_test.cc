@@ -370,6 +370,7 @@ TEST_P(MergeModel, RandomMergesReadLikeAModelAtEverySnapshotAndFromEveryVersion)
     store.segment.filter_reserve = 1;
     store.segment.block_bytes = 1024;
     store.jobs->carries_cached = seed != 1;
+    const auto key_of = seed == 1 ? NumberedKey : LongKey;
     Prng prng(seed);
     RecordModel model;
     SnapshotList snapshots;
@@ -382,7 +383,7 @@ TEST_P(MergeModel, RandomMergesReadLikeAModelAtEverySnapshotAndFromEveryVersion)
       const uint64_t range = prng.OneIn(3) ? 12 : 1500;
       const uint64_t first = prng.Below(1500 - range + 1);
       for (uint64_t n = 5 + prng.Below(prng.OneIn(3) ? 250 : 40); n > 0; --n) {
-        const std::string key = NumberedKey(first + prng.Below(range));
+        const std::string key = key_of(first + prng.Below(range));
         const bool is_delete = prng.OneIn(5);
         std::string value = fmt::format("{}={}", sequence, std::string(prng.Below(500), 'v'));
         memtable.Add(SequenceNumber(sequence), is_delete ? RecordKind::kTombstone : RecordKind::kValue, key,
@@ -423,7 +424,7 @@ TEST_P(MergeModel, RandomMergesReadLikeAModelAtEverySnapshotAndFromEveryVersion)
         snapshots.erase(snapshots.begin() + static_cast<ptrdiff_t>(prng.Below(snapshots.size())));
       }
       for (int i = 0; i < 60; ++i) {
-        const std::string key = NumberedKey(prng.Below(1500));
+        const std::string key = key_of(prng.Below(1500));
         ASSERT_EQ(store.Read(key), model.Read(key, sequence)) << key;
         for (const SequenceNumber snapshot : snapshots) {
           ASSERT_EQ(store.Read(key, snapshot.value), model.Read(key, snapshot.value))

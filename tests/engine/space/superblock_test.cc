@@ -63,6 +63,16 @@ TEST(SuperblockTest, AnOtherFormatOrUnknownIncompatibleFeatureIsUnsupported) {
   EXPECT_TRUE(DecodeSuperblock(EncodeSuperblock(strange, 0), 0).Is(ErrorCode::kUnsupported));
 }
 
+TEST(SuperblockTest, OfTheFormatBeforeItIsKnown) {
+  Superblock older = Sample();
+  older.format_version = format::kFormatVersionOfWholeKeys;
+  const Result<Superblock> read = DecodeSuperblock(EncodeSuperblock(older, 0), 0);
+  ASSERT_TRUE(read.ok()) << read.ToString();
+  EXPECT_EQ(read->format_version, older.format_version) << "an update writes what it found";
+  older.format_version = format::kFormatVersionOfWholeKeys - 1;
+  EXPECT_TRUE(DecodeSuperblock(EncodeSuperblock(older, 0), 0).Is(ErrorCode::kUnsupported));
+}
+
 TEST(SuperblockTest, UnknownReadOnlyFeaturesForbidOnlyWriting) {
   Superblock superblock = Sample();
   EXPECT_TRUE(CheckWritable(superblock).ok());

@@ -22,6 +22,10 @@ std::string RandomUserKey(Prng& prng) {
   for (uint64_t length = prng.Below(9); length > 0; --length) {
     key.push_back(static_cast<char>(prng.OneIn(8) ? prng.Below(256) : 'a' + prng.Below(3)));
   }
+  // Some that an index shortens.
+  if (prng.OneIn(3)) {
+    key += std::string(40, prng.OneIn(2) ? 'b' : '\xff') + static_cast<char>('a' + prng.Below(3));
+  }
   return key;
 }
 
@@ -147,7 +151,7 @@ class RandomMend {
   }
   void AddBehindAll() {
     const std::string key =
-        InternalKeyOf(std::string(9, '\xff') + NumberedKey(view_.generation.value), model_.next_sequence++);
+        InternalKeyOf(std::string(50, '\xff') + NumberedKey(view_.generation.value), model_.next_sequence++);
     segment_.Add(key, "the last");
     model_.entries[key] = "the last";
   }

@@ -28,6 +28,7 @@ class Forgery {
   // Internal keys with values, block by block.
   std::vector<std::vector<std::pair<std::string, std::string>>> blocks;
   std::set<std::string> kept_from_filter;
+  uint16_t footer_version = kFooterVersion;
   std::function<void(std::vector<IndexEntry>&)> change_index = [](std::vector<IndexEntry>&) {};
   std::function<void(SegmentDescriptor&)> change_totals = [](SegmentDescriptor&) {};
 
@@ -70,7 +71,7 @@ class Forgery {
     writer.PadToSector();
     std::string footer;
     AppendFooter(footer, fixture.environment.store_uuid, view.id, kFirstGeneration, 0, segment,
-                 image.geometry, pages, EncodeIndexBlock(index), 1);
+                 image.geometry, pages, EncodeIndexBlock(index), 1, footer_version);
     segment.footer = SealBlock(footer, identity, BlockKind::kFooter, kFirstGeneration, writer.table_offset());
     writer.Append(footer);
     segment.meta_bytes += footer.size();
@@ -139,8 +140,13 @@ TEST_F(TableVerifierTest, AUserKeyInTwoBlocksIsSeen) {
 }
 
 TEST_F(TableVerifierTest, AnIndexEntryThatIsNotItsBlockIsSeen) {
-  forgery_.change_index = [](std::vector<IndexEntry>& index) { index[0].largest += "0"; };
+  forgery_.change_index = [](std::vector<IndexEntry>& index) { index[0].largest = index[0].smallest; };
   EXPECT_THAT(Verify(forgery_), Contains(HasSubstr("a data block differs from its index entry")));
+  Forgery larger;
+  larger.change_index = [](std::vector<IndexEntry>& index) { index[0].largest += "0"; };
+  EXPECT_THAT(Verify(larger), IsEmpty());
+  larger.footer_version = kFooterVersionOfWholeKeys;
+  EXPECT_THAT(Verify(larger), Contains(HasSubstr("a data block differs from its index entry")));
   Forgery counts;
   counts.change_index = [](std::vector<IndexEntry>& index) {
     ++index[0].entries;

@@ -60,6 +60,20 @@ TEST(LevelTargets, ALevelThatIsLargerThanItNeedsToBeGivesSpaceBack) {
   EXPECT_LT(CostOf(sizes, 2700), 0.75 * CostOf({8, 8, 80, 800}, 2700));
 }
 
+// Where neither bounds nor capacities decide, a hundredth of the space spares three hundredths of the bytes.
+TEST(LevelTargets, SpaceHasItsPrice) {
+  const double all = 2500;
+  const std::vector<LevelBounds> levels = {Between(8, 8, 8), Between(1, 80, 1000), Between(1, 800, 10'000)};
+  const std::vector<double> sizes = TargetsOf(levels, all);
+  EXPECT_LT(SumOf(sizes), 0.2 * all);
+  for (size_t level = 1; level < sizes.size(); ++level) {
+    std::vector<double> larger = sizes;
+    larger[level] *= 1.01;
+    const double spared = 1 - CostOf(larger, all) / CostOf(sizes, all);
+    EXPECT_NEAR(spared * all / (larger[level] - sizes[level]), 3, 0.5) << level;
+  }
+}
+
 TEST(LevelTargets, NoneLeavesItsBounds) {
   for (const double all : {1.0, 100.0, 10'000.0, 1'000'000.0}) {
     const std::vector<LevelBounds> levels = {Between(8, 8, 9), Between(7, 8, 10), Between(75, 80, 85)};
