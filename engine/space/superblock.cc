@@ -122,9 +122,9 @@ Result<Superblock> DecodeSuperblock(std::string_view bytes, uint32_t copy) {
   superblock.incompat_features = LoadFixed<uint64_t>(at + format::kIncompatFeaturesAt);
   if (superblock.format_version != format::kFormatVersion &&
       superblock.format_version != format::kFormatVersionOfWholeKeys) {
-    return Unsupported(
-        fmt::format("the store has format {}, this varve knows formats {} and {}: use the varve that wrote it",
-                    superblock.format_version, format::kFormatVersionOfWholeKeys, format::kFormatVersion));
+    return Unsupported(fmt::format(
+        "the store has format {}, this varve knows formats {} and {}: use the varve that wrote it",
+        superblock.format_version, format::kFormatVersionOfWholeKeys, format::kFormatVersion));
   }
   const uint64_t unknown = superblock.incompat_features & ~format::kIncompatFeaturesKnown;
   if (unknown != 0) {

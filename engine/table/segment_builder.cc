@@ -270,7 +270,8 @@ SegmentDescriptor SegmentBuilder::WriteIndexAndFooter(const FilterGeometry& geom
   writer_.PadToSector();
   std::string footer;
   AppendFooter(footer, environment_.store_uuid, table_, generation_, ordinal_, descriptor_, geometry, pages,
-               root.payload, root.levels, options_.short_index_keys ? kFooterVersion : kFooterVersionOfWholeKeys);
+               root.payload, root.levels,
+               options_.short_index_keys ? kFooterVersion : kFooterVersionOfWholeKeys);
   descriptor_.footer = WriteGuide(footer, BlockKind::kFooter);
   descriptor_.meta_bytes += footer.size();
   return std::move(descriptor_);

@@ -69,9 +69,10 @@ std::optional<SegmentFooter> SegmentFooter::Parse(std::string_view payload) {
   std::string_view rest = payload.substr(sizeof(FooterHead));
   const uint64_t pages_bytes = uint64_t{head.filter_pages} * sizeof(FilterPageEntry);
   const uint64_t tail_bytes = uint64_t{head.root_bytes} + head.smallest_bytes + head.largest_bytes;
-  if (head.magic != kFooterMagic || head.version == 0 || head.version > kFooterVersion || head.index_levels == 0 ||
-      head.index_levels > kIndexLevelsMax || pages_bytes + tail_bytes != rest.size() ||
-      head.smallest_bytes < kTrailerBytes || head.largest_bytes < kTrailerBytes) {
+  if (head.magic != kFooterMagic || head.version == 0 || head.version > kFooterVersion ||
+      head.index_levels == 0 || head.index_levels > kIndexLevelsMax ||
+      pages_bytes + tail_bytes != rest.size() || head.smallest_bytes < kTrailerBytes ||
+      head.largest_bytes < kTrailerBytes) {
     return std::nullopt;
   }
   if (head.filter_pages > 0 &&

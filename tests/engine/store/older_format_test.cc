@@ -51,8 +51,8 @@ class OlderFormat : public ::testing::Test {
     uint64_t count = 0;
     store.manifest.version.ForEachTable([&](const LiveTable& table) {
       for (const SegmentDescriptor& segment : table.view().segments) {
-        const BlockRef block = h_.Run(ReadBlock(environment, table.view(), segment.footer,
-                                                BlockKind::kFooter, IoPurpose::kCheck, false))
+        const BlockRef block = h_.Run(ReadBlock(environment, table.view(), segment.footer, BlockKind::kFooter,
+                                                IoPurpose::kCheck, false))
                                    .value();
         count += SegmentFooter::Parse(PayloadOf(block.bytes()))->has_whole_keys() == whole_keys ? 1 : 0;
       }
