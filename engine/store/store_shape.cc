@@ -54,11 +54,18 @@ constexpr double kDeleteShareMax = 0.25;
 // As for ranges (engine/tree/hidden_purge.cc): a byte that comes back costs three that are written.
 constexpr double kReclaimMin = 1.0 / 3;
 constexpr double kSlackMax = 2;
+// Of filters in level 0 where more tables gather there. They hold a hundredth of the keys, and with a tenth
+// of the false positives all of them mislead fewer gets than half as many did.
+constexpr double kBitsPerKeyOfLargeLevel0 = 16;
 // With scans alone, an eighth of what is written: a level then has little more to give than that.
 constexpr double kReclaimLeast = 0.125;
 // Fewer tables than half, or more than twice as many, gather in level 0 whatever users do: what readers pay
 // for them (LiveTable::paid_bytes) takes care of the rest.
 constexpr uint32_t kLevel0Times = 2;
+// Where segments are appended each merge of level 0 leaves one in every table of level 1, and a table that
+// has all that it may have is written anew: what counts is how many merges there are, so there may be more
+// tables.
+constexpr uint32_t kLevel0TimesWithSegments = 4;
 constexpr uint64_t kLevel0PerDevice = 16;
 constexpr double kSlackMin = 0.25;
 // A byte that comes to a level where segments are appended writes next to nothing of what it overlaps: there
@@ -69,7 +76,18 @@ constexpr double kSlackMinWithSegments = 0.9;
 constexpr double kHolesLostSectors512 = 0.3;
 constexpr double kHolesLostSectors4096 = 0.6;
 
-AdaptationLimits AdaptationLimitsOf(const StoreShape& shape, uint64_t usable) {
+// Where merges for deletes let level 0 grow: as many as gather there at most.
+uint32_t Level0TablesMaxOf(const StoreShape& shape, uint64_t usable) {
+  const bool later = shape.techniques.append_merge || shape.tree.log_share > 0;
+  const uint64_t tables = shape.tree.level0_tables_trigger;
+  const bool appends_only = shape.techniques.append_merge && shape.tree.log_share == 0;
+  const uint64_t by_trigger = tables * (appends_only ? kLevel0TimesWithSegments : kLevel0Times);
+  const uint64_t most = std::min(by_trigger, (later ? 2 : 1) * kLevel0TablesMax);
+  const uint64_t by_device = usable / kLevel0PerDevice / shape.memtable_bytes;
+  return static_cast<uint32_t>(std::max(std::min(most, by_device), tables));
+}
+
+AdaptationLimits AdaptationLimitsOf(const StoreShape& shape) {
   AdaptationLimits limits;
   const uint32_t tables = shape.tree.level0_tables_trigger;
   limits.reclaim_least = kReclaimLeast;
@@ -80,10 +98,8 @@ AdaptationLimits AdaptationLimitsOf(const StoreShape& shape, uint64_t usable) {
   // Where segments are appended to level 1, or its tables wait in a Log, merges of level 0 write nothing anew
   // that fewer of them would spare.
   if (!shape.techniques.append_merge && !shape.techniques.sst_log) {
-    const auto room = static_cast<uint32_t>(
-        std::min<uint64_t>(usable / kLevel0PerDevice / shape.memtable_bytes, kLevel0Times * tables));
     limits.level0_tables_min = std::min(std::max(tables / kLevel0Times, 2u), tables);
-    limits.level0_tables_max = std::max(std::min(room, shape.tree.level0_tables_max), tables);
+    limits.level0_tables_max = shape.tree.level0_tables_max;
   }
   // Until it is known that somebody reads, as many as writes would have.
   limits.first = {limits.level0_tables_max, shape.tree.deletes.reclaim_min};
@@ -107,7 +123,7 @@ uint64_t LargestMergeBytes(const StoreShape& shape) {
 SegmentOptions StoreShape::OptionsOf(uint32_t level) const {
   SegmentOptions options;
   options.block_bytes = block_bytes;
-  options.bits_per_key = kBitsPerKey;
+  options.bits_per_key = level == 0 && techniques.delete_aware ? kBitsPerKeyOfLargeLevel0 : kBitsPerKey;
   if (filter_budget != nullptr) {
     options.bits_per_key = filter_budget->BitsPerKeyOf(level);
     options.bits_per_key_max = kBitsPerKeyMax;
@@ -188,8 +204,8 @@ StoreShape ShapeOf(const Layout& layout, const StoreOptions& options, uint32_t b
     shape.tree.deletes.reclaim_min = kReclaimMin;
     shape.tree.deletes.slack_max = kSlackMax;
     shape.tree.deletes.slack_min = shape.techniques.append_merge ? kSlackMinWithSegments : kSlackMin;
-    shape.tree.level0_tables_max = static_cast<uint32_t>(times * kLevel0TablesMax);
-    shape.adaptation = AdaptationLimitsOf(shape, usable);
+    shape.tree.level0_tables_max = Level0TablesMaxOf(shape, usable);
+    shape.adaptation = AdaptationLimitsOf(shape);
   }
   // Deletes get as much again as the merges that they wait for. The log has taken its segments before users
   // write (log_segments.h).

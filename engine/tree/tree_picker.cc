@@ -97,9 +97,8 @@ LevelBounds Level0Bounds(const TreeConfig& config) {
           ? static_cast<double>(config.level1_bytes) / std::max(config.level0_tables_trigger, 1u)
           : 2.0 * static_cast<double>(config.level0_full_table_bytes);
   const double tables = std::max(config.level0_tables_trigger, 1u);
-  const double tables_max = std::min<double>(std::max(config.level0_tables_max, config.level0_tables_trigger),
-                                             tables * config.deletes.slack_max);
-  return {tables * table, tables * table, std::max(tables, tables_max) * table};
+  const double tables_max = std::max<double>(config.level0_tables_max, tables);
+  return {tables * table, tables * table, tables_max * table};
 }
 
 // What the levels may hold before they are due.

@@ -76,5 +76,36 @@ TEST(StoreShape, AppendingLeavesOutTheLevelOfLevel0sSize) {
   }
 }
 
+StoreShape ShapeForDeletes(uint64_t device_bytes, bool append, bool sst_log, uint64_t level1_bytes) {
+  StoreOptions options;
+  options.memtable_bytes = 2 * kMiB;
+  options.table_bytes = 2 * kMiB;
+  options.level1_bytes = level1_bytes;
+  options.techniques.delete_aware = true;
+  options.techniques.sst_log = sst_log;
+  return ShapeFor(device_bytes, append, options);
+}
+
+TEST(StoreShape, WithDeletesMoreTablesGatherInLevel0) {
+  const auto most = [](bool append, bool sst_log, uint64_t level1_bytes, uint64_t device_bytes = 64 * kGiB) {
+    return ShapeForDeletes(device_bytes, append, sst_log, level1_bytes).tree.level0_tables_max;
+  };
+  EXPECT_EQ(most(false, false, 8 * kMiB), 8U) << "twice as many";
+  EXPECT_EQ(most(false, false, 16 * kMiB), 8U) << "gets ask each";
+  EXPECT_EQ(most(true, false, 8 * kMiB), 16U) << "each merge leaves a segment in every table of level 1";
+  EXPECT_EQ(most(true, false, 16 * kMiB), 16U);
+  EXPECT_EQ(most(false, true, 8 * kMiB), 16U);
+  EXPECT_EQ(most(true, true, 8 * kMiB), 16U);
+  // Not where they would take more than a sixteenth of the device.
+  EXPECT_EQ(most(true, false, 8 * kMiB, 320 * kMiB), 9U);
+}
+
+TEST(StoreShape, FiltersOfALargeLevel0MisleadLess) {
+  const StoreShape deletes = ShapeForDeletes(64 * kGiB, false, false, 8 * kMiB);
+  EXPECT_EQ(deletes.OptionsOf(0).bits_per_key, 16);
+  EXPECT_EQ(deletes.OptionsOf(1).bits_per_key, 10);
+  EXPECT_EQ(ShapeFor(64 * kGiB, false).OptionsOf(0).bits_per_key, 10);
+}
+
 }  // namespace
 }  // namespace varve
