@@ -60,6 +60,9 @@ struct EngineStatistics {
     // Filters that gets asked, and those that let a get go on in vain.
     std::optional<uint64_t> filters_asked, filters_misled;
     std::optional<double> filter_expected_rate;
+    std::optional<uint64_t> filter_bytes;
+    // For each key that the filters have room for.
+    std::optional<double> filter_bits_per_key;
     // Gets by where their version was found.
     std::optional<uint64_t> answered, answered_by_log, answered_by_buffer;
     std::optional<uint64_t> buffer_bytes;

@@ -64,6 +64,8 @@ json LevelsJson(const EngineStatistics& engine) {
       shown["filters_asked"] = *level.filters_asked;
       shown["filters_misled"] = level.filters_misled.value_or(0);
       shown["filter_expected_rate"] = level.filter_expected_rate.value_or(0);
+      shown["filter_bytes"] = level.filter_bytes.value_or(0);
+      shown["filter_bits_per_key"] = level.filter_bits_per_key.value_or(0);
     }
     if (level.answered.has_value()) {
       shown["answered"] = *level.answered;

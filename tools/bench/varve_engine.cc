@@ -195,6 +195,8 @@ class VarveEngine final : public Engine {
         shown.filters_asked = NumberAt(level, "filters_asked");
         shown.filters_misled = NumberAt(level, "filters_misled");
         shown.filter_expected_rate = level["filter_expected_rate"].get<double>();
+        shown.filter_bytes = NumberAt(level, "filter_bytes");
+        shown.filter_bits_per_key = level["filter_bits_per_key"].get<double>();
         shown.answered = NumberAt(level, "answered");
         shown.answered_by_log = NumberAt(level, "answered_by_log");
         shown.answered_by_buffer = NumberAt(level, "answered_by_buffer");
