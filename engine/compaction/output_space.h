@@ -25,7 +25,8 @@ struct OutputSpaceInput {
 };
 
 // Enough for all but tables of records that are little more than very long keys, whose index is as large as
-// their data.
+// their data; more so where an index holds more of these than those of the inputs did, since neighbours that
+// come from different inputs share more than neighbours within one.
 uint64_t OutputSpaceMax(const OutputSpaceInput& input);
 
 // Takes from the job's reservation, and where that was too small for what the records turned out to be, asks

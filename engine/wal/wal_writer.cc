@@ -237,6 +237,14 @@ WalWriter::Statistics WalWriter::statistics() const {
 WalWriter::Releasable WalWriter::ReleaseUpTo(SequenceNumber sequence) {
   const std::lock_guard lock(mutex_);
   Releasable releasable;
+  // Where all of the segment is in tables, and the next one is there, the log goes on in that.
+  const bool all_in_tables = sealed_.empty() && in_flight_.empty() && sealed_sequence_ <= sequence;
+  if (all_in_tables && segment_ && position_ > 0 && next_segment_ && !source_.IsScarce()) {
+    closed_.push_back({*segment_, sealed_lsn_, sealed_sequence_});
+    segment_ = std::exchange(next_segment_, std::nullopt);
+    position_ = 0;
+    statistics_.segments++;
+  }
   while (!closed_.empty() && closed_.front().last_sequence <= sequence &&
          closed_.front().last_lsn <= written_lsn_) {
     releasable.segments.push_back(closed_.front().segment);

@@ -185,6 +185,42 @@ TEST_P(WalWriterTest, SegmentsBelowASequenceNumberAreGivenBackOnce) {
   executor.Run(writer.Close());
 }
 
+// What lies in the segment that is written is in tables, and more than half of it is used: so there is the
+// next.
+TEST_P(WalWriterTest, ASegmentOfWhichAllIsInTablesIsLeftForTheNext) {
+  for (const bool is_scarce : {false, true}) {
+    MemoryDevice device(DeviceOptions(GetParam()));
+    TestSegmentSource source;
+    source.yields = true;
+    source.is_scarce = is_scarce;
+    WalWriter writer(device, source, FirstEpoch());
+    Start(writer);
+    const std::string records = OneRecord("k", std::string(kMiB, 'v'));
+    uint64_t last = 0;
+    for (int i = 0; i < 6; ++i) {
+      last = Append(writer, records).value;
+      ASSERT_TRUE(executor.Run(writer.Sync()).ok());
+    }
+    ASSERT_EQ(source.segments.size(), 2U);
+    EXPECT_TRUE(writer.ReleaseUpTo(SequenceNumber(last - 1)).segments.empty());
+    const WalWriter::Releasable released = writer.ReleaseUpTo(SequenceNumber(last));
+    ASSERT_EQ(released.segments.size(), is_scarce ? 0U : 1U);
+    const uint64_t behind = Append(writer, OneRecord("k", "behind")).value;
+    ASSERT_TRUE(executor.Run(writer.Sync()).ok());
+    EXPECT_TRUE(writer.ReleaseUpTo(SequenceNumber(last)).segments.empty());
+    EXPECT_EQ(source.segments.size(), 2U);
+    if (!is_scarce) {
+      EXPECT_EQ(released.segments.front(), source.segments.front());
+      const SeenLog seen = Read(device, {source.segments.back()}, *released.log_start, SequenceNumber(last));
+      ASSERT_TRUE(seen.status.ok()) << seen.status.ToString();
+      ASSERT_EQ(seen.groups.size(), 1U);
+      EXPECT_EQ(seen.groups.front().header.lsn, *released.log_start);
+      EXPECT_EQ(seen.last_sequence(), behind);
+    }
+    executor.Run(writer.Close());
+  }
+}
+
 TEST_P(WalWriterTest, AFailedWriteFailsEveryWaiterAndEverythingAfterIt) {
   MemoryDevice device(DeviceOptions(GetParam()));
   TestSegmentSource source;
