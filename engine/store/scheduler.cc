@@ -6,6 +6,7 @@
 #include "engine/compaction/table_merge_job.h"
 #include "engine/ring/spawn_on.h"
 #include "engine/store/space_picker.h"
+#include "engine/tree/space_bound.h"
 
 namespace varve {
 
@@ -129,6 +130,7 @@ void Scheduler::StartDueLocked() {
   StartFlushLocked();
   StartCompactionsLocked();
   StartForReadersLocked();
+  StartForSpaceBoundLocked();
   StartPurgesLocked();
   StartRangeJobLocked();
   StartHiddenPurgesLocked();
@@ -216,6 +218,19 @@ void Scheduler::StartForReadersLocked() {
       return;
     }
     readers_have_paid_.store(true);
+    StartCompactionLocked(std::move(*plan));
+  }
+}
+
+// One small merge at a time, and only where nothing else runs: what is due does not wait for more than that.
+void Scheduler::StartForSpaceBoundLocked() {
+  if (compactions_ != 0 || compaction_lacks_space_ || space_wanted_) {
+    return;
+  }
+  std::optional<CompactionPlan> plan =
+      PickForSpaceBound(*environment_.versions.current(), tree_, picker_.busy);
+  if (plan && SpaceNeededBy(*plan, environment_.jobs.shape) <=
+                  environment_.allocator.numbers().user_available_bytes) {
     StartCompactionLocked(std::move(*plan));
   }
 }

@@ -156,6 +156,7 @@ class Scheduler {
   void StartCompactionsLocked();
   void StartCompactionLocked(CompactionPlan plan);
   void StartForReadersLocked();
+  void StartForSpaceBoundLocked();
   // scheduler_deletes.cc
   DeleteLimits LimitsOfDeletesLocked() const;
   void SwitchForDeletesLocked();

@@ -13,9 +13,6 @@ namespace varve {
 
 namespace {
 
-// A table that would shrink by less than this share of what it takes is not worth its merge.
-constexpr uint64_t kWastefulShare = 8;
-
 std::optional<CompactionPlan> PlanOfOldest(const Version& version, const TreeConfig& config,
                                            const TreePickerState& state, size_t count) {
   CompactionPlan plan;
@@ -87,13 +84,6 @@ std::vector<std::shared_ptr<const LiveTable>> ByTombstones(const SortedTables& t
 }
 
 }  // namespace
-
-bool IsWasteful(const TableView& table) {
-  const uint64_t taken = table.allocated_bytes();
-  const uint64_t left = RoundUp(taken - std::min(taken, table.wasted_bytes()), kExtentUnitBytes);
-  // Whole units only: padding alone is never worth a merge, which would leave as much.
-  return left < taken && taken - left >= taken / kWastefulShare;
-}
 
 std::optional<CompactionPlan> PickForSpace(const Version& version, const TreeConfig& config,
                                            const TreePickerState& state, const TableShape& shape,

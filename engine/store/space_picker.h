@@ -12,9 +12,6 @@
 
 namespace varve {
 
-// Whether merging the table with itself gives back a good share of it.
-bool IsWasteful(const TableView& table);
-
 // First tables that hold what is dead in them already, blocks that no index names and records that newer
 // segments shadow, are merged with themselves, the worst first. Dead records elsewhere (overwritten versions,
 // tombstones and what they delete) vanish where a merge brings them together with what they hide. So

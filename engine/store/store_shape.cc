@@ -43,11 +43,13 @@ constexpr uint64_t kManifestRollBytes = 1 * kMiB;
 constexpr double kFilterShareMax = 0.004;
 // Of a table's live bytes, what may be dead or shadowed in it before it is written anew: the more of the
 // store its level holds, the less, from the last figure down to one of the others. With segments a waste
-// spares more writes; with a Log, part of the space that it may take is waste (docs/design/sst-log.md).
+// spares more writes; with a Log, what all of them waste is bounded as well (docs/design/sst-log.md).
 constexpr double kWastedShareMin = 0.17;
 constexpr double kWastedShareMinWithSegments = 0.28;
-constexpr double kWastedShareMinWithSegmentsAndLog = 0.34;
+constexpr double kWastedShareMinWithSegmentsAndLog = 0.5;
 constexpr double kWastedShareMax = 1.0;
+// What a store with a Log may take beyond the live bytes of its last level, where segments are appended.
+constexpr double kBeyondLastLevelMax = 0.41;
 
 // Of level 1's entries, what may be tombstones; docs/design/deletes.md has the measurements behind these.
 constexpr double kDeleteShareMax = 0.25;
@@ -186,6 +188,9 @@ StoreShape ShapeOf(const Layout& layout, const StoreOptions& options, uint32_t b
                                 ? std::min(shape.tree.level_ratio * first_bytes, level1_bytes_max)
                                 : first_bytes;
   shape.tree.log_share = shape.techniques.sst_log ? options.sst_log_share : 0;
+  if (shape.tree.log_share > 0 && shape.techniques.append_merge) {
+    shape.tree.beyond_last_level_max = kBeyondLastLevelMax;
+  }
   // A merge of level 0 writes a level of such a size anew: it waits until it brings as much.
   const uint64_t times = shape.tree.log_share > 0 ? kLevel0TimesWithLog : 1;
   const uint64_t tables_as_first =

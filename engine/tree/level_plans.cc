@@ -1,11 +1,18 @@
 #include "engine/tree/level_plans.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
+
+#include "engine/base/units.h"
+#include "engine/space/extent.h"
 
 namespace varve {
 
 namespace {
+
+// A table that would shrink by less than this share of what it takes is not worth its merge.
+constexpr uint64_t kWastefulShare = 8;
 
 // Grows `chosen` (positions in `placed`, marked) by all tables that overlap the hull, until none does, and
 // the hull with them. What is older and overlaps must not stay behind, and what is newer may not either: it
@@ -76,6 +83,13 @@ bool MovesAsItIs(const CompactionPlan& plan) {
     grandparent_bytes += grandparent->valid_bytes();
   }
   return plan.inputs.size() == 1 && plan.children.empty() && grandparent_bytes <= plan.grandparent_bytes_max;
+}
+
+bool IsWasteful(const TableView& table) {
+  const uint64_t taken = table.allocated_bytes();
+  const uint64_t left = RoundUp(taken - std::min(taken, table.wasted_bytes()), kExtentUnitBytes);
+  // Whole units only: padding alone is never worth a merge, which would leave as much.
+  return left < taken && taken - left >= taken / kWastefulShare;
 }
 
 CompactionPlan PlanOfItself(const TreeConfig& config, uint32_t level,

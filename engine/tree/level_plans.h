@@ -21,6 +21,9 @@ namespace varve {
 // small. Moved as it is, its own merge might find no space any more.
 bool MovesAsItIs(const CompactionPlan& plan);
 
+// Whether merging the table with itself gives back a good share of it.
+bool IsWasteful(const TableView& table);
+
 // The merge of one table of a Tree with itself: its segments become one, and what is dead in it goes.
 CompactionPlan PlanOfItself(const TreeConfig& config, uint32_t level,
                             const std::shared_ptr<const LiveTable>& table, PlanReason reason);

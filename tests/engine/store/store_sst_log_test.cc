@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/base/prng.h"
+#include "engine/tree/space_bound.h"
 #include "tests/engine/store/store_harness.h"
 #include "tests/engine/store/version_watcher.h"
 
@@ -145,6 +146,27 @@ TEST_F(StoreSstLog, TablesFullOfSegmentsWaitThereBeforeTheirLevelIsFull) {
   }
   ExpectAll(8'000);
   EXPECT_LT(watcher_.tree_when_full_came(), options_.level_ratio * options_.level1_bytes);
+}
+
+TEST_F(StoreSstLog, WhatTheLastLevelWastesMakesRoomForTheLog) {
+  options_.techniques.append_merge = true;
+  options_.memtable_bytes = 64 * kKiB;
+  options_.table_bytes = 64 * kKiB;
+  options_.level0_tables_trigger = 1;
+  options_.level1_bytes = 64 * kKiB;
+  options_.sst_log_share = 0.1;
+  ASSERT_TRUE(harness_.Open(options_).ok());
+  TreeConfig config;
+  config.beyond_last_level_max = 0.41;
+  bool had_to = false;
+  for (int round = 0; round < 12; round++) {
+    Write(8'000, 24'000, 0);
+    had_to = had_to || TakesTooMuch(watcher_.newest(), config);
+    Settle();
+    EXPECT_FALSE(PickForSpaceBound(watcher_.newest(), config, {})) << round;
+  }
+  EXPECT_TRUE(had_to);
+  ExpectAll(24'000);
 }
 
 TEST_F(StoreSstLog, TablesThatAreReadMuchAreMergedWithThemselvesWhereTheyLie) {

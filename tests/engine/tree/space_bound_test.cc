@@ -1,0 +1,86 @@
+#include "engine/tree/space_bound.h"
+
+#include <gtest/gtest.h>
+
+#include "engine/version/version_edit.h"
+#include "tests/support/table_views.h"
+
+namespace varve {
+namespace {
+
+// A store whose last level is 2; of a table's bytes, `wasted` are shadowed.
+struct Stage {
+  std::shared_ptr<LiveTables> tables = std::make_shared<LiveTables>(nullptr);
+  VersionEdit edit;
+  TreeConfig config;
+  BusySet busy;
+
+  Stage() { config.beyond_last_level_max = 0.3; }
+
+  Stage& Add(Place place, uint64_t id, std::string smallest, std::string largest, uint64_t bytes,
+             uint64_t wasted = 0) {
+    TableView view =
+        MakeView({.id = id, .smallest = std::move(smallest), .largest = std::move(largest), .bytes = bytes});
+    view.segments.front().live_bytes -= wasted;
+    edit.added_tables.push_back({place, InstallStamp(edit.added_tables.size() + 1), std::move(view)});
+    edit.next_stamp = InstallStamp(edit.added_tables.size() + 1);
+    return *this;
+  }
+  Stage& AddLast(uint64_t id, std::string smallest, std::string largest, uint64_t wasted) {
+    return Add({2, Part::kTree}, id, std::move(smallest), std::move(largest), 10 * kMiB, wasted);
+  }
+  Version Build() const { return ApplyVersionEdit(Version(), edit, *tables).value(); }
+  std::string Plan() const {
+    const std::optional<CompactionPlan> plan = PickForSpaceBound(Build(), config, busy);
+    return plan ? ToString(*plan) : "nothing";
+  }
+};
+
+TEST(SpaceBound, TheTableThatWastesTheLargestShareGoesFirst) {
+  Stage stage;
+  stage.AddLast(10, "a", "c", 3 * kMiB).AddLast(11, "d", "f", 5 * kMiB).AddLast(12, "g", "i", 4 * kMiB);
+  EXPECT_EQ(stage.Plan(), "table-merge space 2->2: 11, hull d..f");
+}
+
+TEST(SpaceBound, WhatLiesAboveAndInLogsCountsToo) {
+  Stage stage;
+  stage.AddLast(10, "a", "m", 0).AddLast(11, "n", "z", 2 * kMiB).Add({1, Part::kLog}, 20, "a", "z", 2 * kMiB);
+  EXPECT_EQ(stage.Plan(), "nothing");
+  stage.Add({1, Part::kTree}, 21, "a", "z", 2 * kMiB);
+  EXPECT_EQ(stage.Plan(), "table-merge space 2->2: 11, hull n..z");
+}
+
+TEST(SpaceBound, NoneIsMergedThatWastesLittle) {
+  Stage stage;
+  stage.config.beyond_last_level_max = 0.05;
+  stage.AddLast(10, "a", "m", kMiB).AddLast(11, "n", "z", 3 * kMiB / 2);
+  EXPECT_TRUE(TakesTooMuch(stage.Build(), stage.config));
+  EXPECT_EQ(stage.Plan(), "nothing");
+}
+
+TEST(SpaceBound, AStoreWhoseLastLevelIsSmallIsLeftAlone) {
+  Stage stage;
+  stage.AddLast(10, "a", "m", 4 * kMiB).AddLast(11, "n", "z", 4 * kMiB);
+  EXPECT_EQ(stage.Plan(), "table-merge space 2->2: 10, hull a..m");
+  stage.Add({1, Part::kTree}, 20, "a", "z", 5 * kMiB);
+  EXPECT_EQ(stage.Plan(), "nothing");
+}
+
+TEST(SpaceBound, TablesOfRunningJobsAreLeftAlone) {
+  Stage stage;
+  stage.AddLast(10, "a", "m", 5 * kMiB).AddLast(11, "n", "z", 3 * kMiB);
+  stage.busy.Add(*PickForSpaceBound(stage.Build(), stage.config, stage.busy));
+  EXPECT_EQ(stage.Plan(), "table-merge space 2->2: 11, hull n..z");
+}
+
+TEST(SpaceBound, ThereIsNoneUnlessItIsAskedFor) {
+  Stage stage;
+  stage.config.beyond_last_level_max = 0;
+  stage.AddLast(10, "a", "z", 5 * kMiB);
+  EXPECT_FALSE(TakesTooMuch(stage.Build(), stage.config));
+  EXPECT_EQ(stage.Plan(), "nothing");
+  EXPECT_FALSE(TakesTooMuch(Version(), Stage().config));
+}
+
+}  // namespace
+}  // namespace varve
