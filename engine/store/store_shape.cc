@@ -4,6 +4,7 @@
 
 #include "engine/space/extent_allocator.h"
 #include "engine/table/filter_allocation.h"
+#include "engine/tree/space_bound.h"
 #include "engine/wal/wal_segment.h"
 #include "engine/wal/wal_writer.h"
 
@@ -46,10 +47,12 @@ constexpr double kFilterShareMax = 0.004;
 // spares more writes; with a Log, what all of them waste is bounded as well (docs/design/sst-log.md).
 constexpr double kWastedShareMin = 0.17;
 constexpr double kWastedShareMinWithSegments = 0.28;
-constexpr double kWastedShareMinWithSegmentsAndLog = 0.5;
+constexpr double kWastedShareMinWithSegmentsAndLog = 0.34;
+constexpr double kWastedShareWithinBound = 0.45;
 constexpr double kWastedShareMax = 1.0;
-// What a store with a Log may take beyond the live bytes of its last level, where segments are appended.
-constexpr double kBeyondLastLevelMax = 0.41;
+// What a store with a Log may take beyond what is live in the level that holds most of it, where segments are
+// appended.
+constexpr double kBeyondLevelOfMostMax = 0.44;
 
 // Of level 1's entries, what may be tombstones; docs/design/deletes.md has the measurements behind these.
 constexpr double kDeleteShareMax = 0.25;
@@ -147,8 +150,9 @@ MergeLimits StoreShape::LimitsOf(uint32_t level, double share_of_store) const {
   limits.block = MergesBlocksOf(level);
   limits.append = techniques.append_merge && level >= 1;
   // A level with half of the store or more gets the least; a smaller one may waste as many bytes as that.
-  const double with_segments =
-      tree.log_share > 0 ? kWastedShareMinWithSegmentsAndLog : kWastedShareMinWithSegments;
+  const double with_log =
+      share_of_store >= kShareOfMost ? kWastedShareWithinBound : kWastedShareMinWithSegmentsAndLog;
+  const double with_segments = tree.log_share > 0 ? with_log : kWastedShareMinWithSegments;
   const double least = limits.append ? with_segments : kWastedShareMin;
   limits.wasted_share_max = std::clamp(least / 2 / std::max(share_of_store, 0.01), least, kWastedShareMax);
   limits.growth_max = growth_max;
@@ -189,7 +193,7 @@ StoreShape ShapeOf(const Layout& layout, const StoreOptions& options, uint32_t b
                                 : first_bytes;
   shape.tree.log_share = shape.techniques.sst_log ? options.sst_log_share : 0;
   if (shape.tree.log_share > 0 && shape.techniques.append_merge) {
-    shape.tree.beyond_last_level_max = kBeyondLastLevelMax;
+    shape.tree.beyond_level_of_most_max = kBeyondLevelOfMostMax;
   }
   // A merge of level 0 writes a level of such a size anew: it waits until it brings as much.
   const uint64_t times = shape.tree.log_share > 0 ? kLevel0TimesWithLog : 1;

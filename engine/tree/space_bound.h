@@ -1,6 +1,6 @@
-// What a store with an SST-Log may take beyond the live bytes of its last level, and which table is merged
-// with itself where it takes more. Pure functions. docs/design/sst-log.md, "The last level wastes more", says
-// why.
+// What a store with an SST-Log may take beyond what is live in the level that holds most of it, and which
+// table is merged with itself where it takes more. Pure functions. docs/design/sst-log.md, "The level that
+// holds most wastes more", says why.
 #pragma once
 
 #include <optional>
@@ -12,12 +12,19 @@
 
 namespace varve {
 
-// Whether the store's tables take more than config.beyond_last_level_max allows. Never where the last level
-// holds less than three quarters of what is live.
+// Of what is live, what a level holds at least that holds most of it. With less, what is above it is on its
+// way down, and more of its waste than is cheap would have to make room.
+inline constexpr double kShareOfMost = 0.75;
+
+// The level that holds most of the store; 0: none does.
+uint32_t LevelOfMost(const Version& version);
+
+// Whether the store's tables take more than config.beyond_level_of_most_max allows, of what is live in that
+// level and below it. Never where no level holds most.
 bool TakesTooMuch(const Version& version, const TreeConfig& config);
 
-// While the store takes too much: the merge with itself of the table of the last level that gives back the
-// most for what it writes. nullopt also where no table wastes enough for it that no job is in the way of.
+// While the store takes too much: the merge with itself of the table of that level that gives back the most
+// for what it writes. nullopt also where no table wastes enough for it that no job is in the way of.
 std::optional<CompactionPlan> PickForSpaceBound(const Version& version, const TreeConfig& config,
                                                 const BusySet& busy);
 

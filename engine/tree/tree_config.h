@@ -24,9 +24,9 @@ struct TreeConfig {
   uint32_t grandparent_tables_max = 25;
   // What SST-Logs may hold, of the bytes in Trees; 0: there are none.
   double log_share = 0;
-  // What tables may take beyond the live bytes of the last level, as a share of these, before those of it
-  // that waste much are merged with themselves (engine/tree/space_bound.h); 0: no bound.
-  double beyond_last_level_max = 0;
+  // What tables may take beyond what is live in the level that holds most of it, as a share of that, before
+  // those of it that waste much are merged with themselves (engine/tree/space_bound.h); 0: no bound.
+  double beyond_level_of_most_max = 0;
   DeleteConfig deletes;
 };
 

@@ -157,7 +157,7 @@ TEST_F(StoreSstLog, WhatTheLastLevelWastesMakesRoomForTheLog) {
   options_.sst_log_share = 0.1;
   ASSERT_TRUE(harness_.Open(options_).ok());
   TreeConfig config;
-  config.beyond_last_level_max = 0.41;
+  config.beyond_level_of_most_max = 0.44;
   bool had_to = false;
   for (int round = 0; round < 12; round++) {
     Write(8'000, 24'000, 0);

@@ -15,7 +15,7 @@ struct Stage {
   TreeConfig config;
   BusySet busy;
 
-  Stage() { config.beyond_last_level_max = 0.3; }
+  Stage() { config.beyond_level_of_most_max = 0.3; }
 
   Stage& Add(Place place, uint64_t id, std::string smallest, std::string largest, uint64_t bytes,
              uint64_t wasted = 0) {
@@ -52,18 +52,26 @@ TEST(SpaceBound, WhatLiesAboveAndInLogsCountsToo) {
 
 TEST(SpaceBound, NoneIsMergedThatWastesLittle) {
   Stage stage;
-  stage.config.beyond_last_level_max = 0.05;
+  stage.config.beyond_level_of_most_max = 0.05;
   stage.AddLast(10, "a", "m", kMiB).AddLast(11, "n", "z", 3 * kMiB / 2);
   EXPECT_TRUE(TakesTooMuch(stage.Build(), stage.config));
   EXPECT_EQ(stage.Plan(), "nothing");
 }
 
-TEST(SpaceBound, AStoreWhoseLastLevelIsSmallIsLeftAlone) {
+TEST(SpaceBound, AStoreOfWhichNoLevelHoldsMostIsLeftAlone) {
   Stage stage;
   stage.AddLast(10, "a", "m", 4 * kMiB).AddLast(11, "n", "z", 4 * kMiB);
   EXPECT_EQ(stage.Plan(), "table-merge space 2->2: 10, hull a..m");
   stage.Add({1, Part::kTree}, 20, "a", "z", 5 * kMiB);
   EXPECT_EQ(stage.Plan(), "nothing");
+}
+
+TEST(SpaceBound, ALastLevelThatHasJustBegunChangesNothing) {
+  Stage stage;
+  stage.AddLast(10, "a", "m", 4 * kMiB).AddLast(11, "n", "z", 3 * kMiB);
+  stage.Add({3, Part::kTree}, 30, "a", "z", kMiB);
+  EXPECT_EQ(LevelOfMost(stage.Build()), 2U);
+  EXPECT_EQ(stage.Plan(), "table-merge space 2->2: 10, hull a..m");
 }
 
 TEST(SpaceBound, TablesOfRunningJobsAreLeftAlone) {
@@ -75,7 +83,7 @@ TEST(SpaceBound, TablesOfRunningJobsAreLeftAlone) {
 
 TEST(SpaceBound, ThereIsNoneUnlessItIsAskedFor) {
   Stage stage;
-  stage.config.beyond_last_level_max = 0;
+  stage.config.beyond_level_of_most_max = 0;
   stage.AddLast(10, "a", "z", 5 * kMiB);
   EXPECT_FALSE(TakesTooMuch(stage.Build(), stage.config));
   EXPECT_EQ(stage.Plan(), "nothing");
