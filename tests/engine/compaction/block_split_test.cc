@@ -112,9 +112,9 @@ TEST_F(BlockSplits, WhatTellsASpanFromTheRestOfItsBlockIsKnown) {
     }
     RecordRun replaced;
     std::string text;
-    for (const KeptSpan& kept : SplitBlock(TableId(1), entry, payload, CacheStanding::kAbsent, records, 0,
-                                           records.size(), 0, replaced)
-                                    ->kept) {
+    const auto split = SplitBlock(TableId(1), entry, payload, CacheStanding::kAbsent, records, 0,
+                                  records.size(), 0, replaced);
+    for (const KeptSpan& kept : split->kept) {
       text += fmt::format("{}:{} {}:{} ", kept.span.smallest, kept.key_bytes_min.smallest, kept.span.largest,
                           kept.key_bytes_min.largest);
     }
