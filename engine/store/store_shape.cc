@@ -133,7 +133,8 @@ SegmentOptions StoreShape::OptionsOf(uint32_t level) const {
     options.bits_per_key = filter_budget->BitsPerKeyOf(level);
     options.bits_per_key_max = kBitsPerKeyMax;
   }
-  options.hotness = hotness;
+  // Level 0 has no Log: its tables' hotness is asked by nobody.
+  options.hotness = level == 0 ? nullptr : hotness;
   options.short_index_keys = short_index_keys;
   options.cached_share_min = techniques.warm_up ? 0 : options.cached_share_min;
   if (MergesBlocksOf(level)) {
