@@ -3,22 +3,20 @@
 #define XXH_INLINE_ALL  // short keys: the call would cost more than the hash
 #include <xxhash.h>
 
-#include "engine/base/checksum_dispatch.h"
+#include "engine/base/long_xxh3.h"
 
 namespace varve {
 namespace {
 
-// From here on wider vectors than every processor has save more than the call to them costs.
-[[maybe_unused]] constexpr size_t kLong = 512;
+// From here on wider vectors save more than the call costs.
+constexpr size_t kLong = 512;
 
 }  // namespace
 
 uint64_t Checksum64(std::string_view bytes, uint64_t seed) {
-#if VARVE_XXHASH_DISPATCHES
   if (bytes.size() >= kLong) {
-    return DispatchedXxh3(bytes.data(), bytes.size(), seed);
+    return LongXxh3(bytes.data(), bytes.size(), seed);
   }
-#endif
   return XXH3_64bits_withSeed(bytes.data(), bytes.size(), seed);
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "engine/base/common_prefix.h"
 #include "engine/base/internal_key.h"
 #include "engine/table/span_cursor.h"
 
@@ -75,14 +76,14 @@ class Splitter {
   // one there is what the entry leaves out.
   size_t SmallestBytesMin(std::string_view user_key) const {
     if (last_key_) {
-      return SharedBytes(*last_key_, user_key) + 1;
+      return CommonPrefixOf(*last_key_, user_key) + 1;
     }
     const std::string_view entrys = entry_.smallest;
-    return entry_.is_span ? std::min(SharedBytes(entrys, user_key) + 1, entrys.size()) : 0;
+    return entry_.is_span ? std::min(CommonPrefixOf(entrys, user_key) + 1, entrys.size()) : 0;
   }
   void EndSpanBefore(std::string_view user_key) {
     if (open_) {
-      open_->key_bytes_min.largest = SharedBytes(open_->span.largest, user_key) + 1;
+      open_->key_bytes_min.largest = CommonPrefixOf(open_->span.largest, user_key) + 1;
       EndSpan();
     }
   }

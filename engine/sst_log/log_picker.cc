@@ -6,6 +6,7 @@
 #include <cmath>
 #include <tuple>
 
+#include "engine/base/common_prefix.h"
 #include "engine/sst_log/weight.h"
 
 namespace varve {

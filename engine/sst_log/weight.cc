@@ -38,11 +38,6 @@ Span SpanOf(const std::vector<TableTraits>& tables, double TableTraits::*trait) 
 
 }  // namespace
 
-size_t CommonPrefixOf(std::string_view a, std::string_view b) {
-  const auto differ = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
-  return static_cast<size_t>(differ.first - a.begin());
-}
-
 double Sparseness(std::string_view smallest, std::string_view largest, uint64_t entries,
                   size_t common_prefix) {
   const KeyBits from = BitsBehind(smallest, common_prefix);

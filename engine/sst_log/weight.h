@@ -10,9 +10,6 @@
 
 namespace varve {
 
-// How many bytes both begin with.
-size_t CommonPrefixOf(std::string_view a, std::string_view b);
-
 // i - lg(entries), where 2^i is the size of the range of user keys: of the 128 bits that follow the first
 // `common_prefix` bytes of both ends, i counts from the highest that differs to the last; 0 where none does.
 // Beyond its end a key has zeros. `common_prefix` is what all keys of the level begin with: keys of a

@@ -3,19 +3,11 @@
 #include <algorithm>
 
 #include "engine/base/coding.h"
+#include "engine/base/common_prefix.h"
 #include "engine/base/internal_key.h"
 
 namespace varve {
 namespace {
-
-size_t SharedBytes(std::string_view a, std::string_view b) {
-  const size_t limit = std::min(a.size(), b.size());
-  size_t i = 0;
-  while (i < limit && a[i] == b[i]) {
-    ++i;
-  }
-  return i;
-}
 
 // Reads a varint of at most 32 bits; nullptr when there is none before `end`.
 const char* ReadLength(const char* from, const char* end, uint32_t& length) {
@@ -140,7 +132,7 @@ FoundVersion FindInDataBlock(std::string_view payload, std::string_view user_key
     }
     if (entry->shared <= matched) {
       const std::string_view wanted = user_key.substr(entry->shared);
-      const size_t common = SharedBytes(entry->rest, wanted);
+      const size_t common = CommonPrefixOf(entry->rest, wanted);
       matched = entry->shared + common;
       if (common == wanted.size()) {
         if (common < entry->rest.size()) {

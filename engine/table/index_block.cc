@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "engine/base/coding.h"
-#include "engine/table/index_keys.h"
+#include "engine/base/common_prefix.h"
 
 namespace varve {
 namespace {
@@ -68,7 +68,7 @@ constexpr uint64_t kSpanFlag = uint64_t{1} << 32;
 std::string EncodeIndexBlock(const std::vector<IndexEntry>& entries) {
   // Sorted: what the first and the last share, all share.
   const std::string_view first = entries.front().largest;
-  const std::string_view prefix = first.substr(0, SharedBytes(first, entries.back().largest));
+  const std::string_view prefix = first.substr(0, CommonPrefixOf(first, entries.back().largest));
   std::string payload;
   std::vector<uint32_t> offsets;
   offsets.reserve(entries.size());
@@ -76,7 +76,7 @@ std::string EncodeIndexBlock(const std::vector<IndexEntry>& entries) {
   const size_t base = payload.size();
   for (const IndexEntry& entry : entries) {
     offsets.push_back(static_cast<uint32_t>(payload.size() - base));
-    const size_t shared = SharedBytes(entry.smallest, entry.largest);
+    const size_t shared = CommonPrefixOf(entry.smallest, entry.largest);
     AppendLengthPrefixed(payload, std::string_view(entry.largest).substr(prefix.size()));
     AppendVarint(payload, shared);
     AppendLengthPrefixed(payload, std::string_view(entry.smallest).substr(shared));
@@ -95,8 +95,8 @@ std::string EncodeIndexBlock(const std::vector<IndexEntry>& entries) {
 
 size_t IndexEntryBytesMax(const IndexEntry& entry) {
   // The keys, their three lengths, the handle's varints and checksum, entries, the offset.
-  return entry.largest.size() + entry.smallest.size() - SharedBytes(entry.smallest, entry.largest) + 3 * 3 +
-         28;
+  return entry.largest.size() + entry.smallest.size() - CommonPrefixOf(entry.smallest, entry.largest) +
+         3 * 3 + 28;
 }
 
 std::optional<IndexBlock> IndexBlock::Parse(std::string_view payload) {

@@ -2,15 +2,12 @@
 
 #include <algorithm>
 
+#include "engine/base/common_prefix.h"
+
 namespace varve {
 
-size_t SharedBytes(std::string_view a, std::string_view b) {
-  const size_t limit = std::min(a.size(), b.size());
-  return static_cast<size_t>(std::mismatch(a.begin(), a.begin() + limit, b.begin()).first - a.begin());
-}
-
 void ShortenSmallest(std::string& key, std::string_view before, size_t bytes_min) {
-  const size_t bytes = std::max({SharedBytes(before, key) + 1, bytes_min, kIndexKeyBytesMin});
+  const size_t bytes = std::max({CommonPrefixOf(before, key) + 1, bytes_min, kIndexKeyBytesMin});
   if (bytes < key.size()) {
     key.resize(bytes);
   }
@@ -18,7 +15,7 @@ void ShortenSmallest(std::string& key, std::string_view before, size_t bytes_min
 
 void ShortenLargest(std::string& key, std::string_view behind, size_t bytes_min) {
   // Behind the byte by which it is less than `behind` one may be raised, and the rest left out.
-  size_t raised = std::max({SharedBytes(key, behind) + 1, bytes_min, kIndexKeyBytesMin - 1});
+  size_t raised = std::max({CommonPrefixOf(key, behind) + 1, bytes_min, kIndexKeyBytesMin - 1});
   while (raised < key.size() && static_cast<uint8_t>(key[raised]) == 0xff) {
     ++raised;
   }

@@ -13,8 +13,6 @@ namespace varve {
 // record of a filesystem, so that damage can be told by it.
 inline constexpr size_t kIndexKeyBytesMin = 20;
 
-size_t SharedBytes(std::string_view a, std::string_view b);
-
 // How many bytes of an entry's two keys tell them from what lies beside them in the block and is not meant.
 struct IndexKeyBytes {
   size_t smallest = 0;

@@ -1,13 +1,17 @@
-// Table views that no table stands behind: for tests of what only looks at views.
+// Views that no table stands behind, and versions of them: for tests of what only looks at views.
 #pragma once
+
+#include <gtest/gtest.h>
 
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "engine/base/internal_key.h"
 #include "engine/table/table_view.h"
 #include "engine/version/live_table.h"
+#include "engine/version/version_edit.h"
 
 namespace varve {
 
@@ -60,5 +64,24 @@ inline TableView MakeView(const FakeTable& fake) {
 inline std::shared_ptr<const LiveTable> MakeTable(const FakeTable& fake) {
   return std::make_shared<const LiveTable>(MakeView(fake), nullptr);
 }
+
+// A version that a test puts together.
+class FakeVersion {
+ public:
+  // The newest so far.
+  void Add(Place place, TableView view) {
+    edit_.added_tables.push_back({place, InstallStamp(edit_.added_tables.size() + 1), std::move(view)});
+    edit_.next_stamp = InstallStamp(edit_.added_tables.size() + 1);
+  }
+  Version Build() const {
+    Result<Version> version = ApplyVersionEdit(Version(), edit_, *tables_);
+    EXPECT_TRUE(version.ok()) << version.ToString();
+    return std::move(version).value();
+  }
+
+ private:
+  std::shared_ptr<LiveTables> tables_ = std::make_shared<LiveTables>(nullptr);
+  VersionEdit edit_;
+};
 
 }  // namespace varve

@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "engine/base/prng.h"
-#include "engine/version/version_edit.h"
 #include "tests/support/table_views.h"
 
 namespace varve {
@@ -29,14 +28,11 @@ SnapshotList At(std::initializer_list<uint64_t> sequences) {
 
 // A version with one table in each place.
 std::shared_ptr<const Version> VersionOf(const std::vector<std::pair<Place, FakeTable>>& tables) {
-  VersionEdit edit;
+  FakeVersion version;
   for (const auto& [place, table] : tables) {
-    edit.added_tables.push_back({place, InstallStamp(edit.added_tables.size() + 1), MakeView(table)});
+    version.Add(place, MakeView(table));
   }
-  edit.next_stamp = InstallStamp(100);
-  const Version nothing;
-  return std::make_shared<const Version>(
-      ApplyVersionEdit(nothing, edit, *std::make_shared<LiveTables>(nullptr)).value());
+  return std::make_shared<const Version>(version.Build());
 }
 
 TEST(MergeRules, WithoutSnapshotsOnlyTheNewestVersionStays) {

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "engine/base/prng.h"
-#include "engine/version/version_edit.h"
 #include "tests/support/table_views.h"
 
 namespace varve {
@@ -25,7 +24,7 @@ class LogPicker : public testing::Test {
     table.largest = std::move(largest);
     table.bytes = bytes;
     table.hotness = hotness * table.entries;
-    edit_.added_tables.push_back({place, InstallStamp(edit_.added_tables.size() + 1), MakeView(table)});
+    tables_.Add(place, MakeView(table));
   }
   void Tree(uint32_t level, uint64_t id, std::string smallest, std::string largest, uint64_t hotness = 0) {
     Add({level, Part::kTree}, id, std::move(smallest), std::move(largest), hotness);
@@ -40,11 +39,7 @@ class LogPicker : public testing::Test {
     }
   }
   const Version& Build() {
-    edit_.next_stamp = InstallStamp(edit_.added_tables.size() + 1);
-    tables_ = std::make_shared<LiveTables>(nullptr);
-    Result<Version> version = ApplyVersionEdit(Version(), edit_, *tables_);
-    EXPECT_TRUE(version.ok()) << version.ToString();
-    version_ = std::move(version).value();
+    version_ = tables_.Build();
     return version_;
   }
   // A job holds these.
@@ -73,8 +68,7 @@ class LogPicker : public testing::Test {
 
   using List = std::vector<uint64_t>;
   LogConfig config_{.share = 0.2, .table_bytes = kTable};
-  VersionEdit edit_;
-  std::shared_ptr<LiveTables> tables_ = std::make_shared<LiveTables>(nullptr);
+  FakeVersion tables_;
   Version version_;
   BusySet busy_;
 };
@@ -261,7 +255,7 @@ TEST_F(LogPicker, NoGroupEverLeavesSomethingOlderBehind) {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     SCOPED_TRACE(seed);
     Prng prng(seed);
-    edit_ = {};
+    tables_ = {};
     busy_ = {};
     TenBelow();
     const uint64_t count = 1 + prng.Below(12);

@@ -46,16 +46,6 @@ TEST(Sparseness, CountsTheBitsOfTheRangeAndTheEntriesInIt) {
   }
 }
 
-TEST(CommonPrefixOf, IsWhatBothBeginWith) {
-  EXPECT_EQ(CommonPrefixOf("", ""), 0U);
-  EXPECT_EQ(CommonPrefixOf("abc", ""), 0U);
-  EXPECT_EQ(CommonPrefixOf("abc", "xbc"), 0U);
-  EXPECT_EQ(CommonPrefixOf("abc", "abd"), 2U);
-  EXPECT_EQ(CommonPrefixOf("ab", "abd"), 2U);
-  EXPECT_EQ(CommonPrefixOf("abd", "ab"), 2U);
-  EXPECT_EQ(CommonPrefixOf("abc", "abc"), 3U);
-}
-
 TEST(CombinedWeights, AreHalfHotnessAndHalfSparseness) {
   struct Case {
     std::string claim;

@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "engine/version/version_edit.h"
 #include "tests/support/table_views.h"
 
 namespace varve {
@@ -23,14 +22,13 @@ std::string AskedFor(const Version& version, std::string_view key) {
 }
 
 TEST(TableReadOrder, GoesThroughLevel0ThenEachTreeAndItsLogNewestFirst) {
-  const auto live = std::make_shared<LiveTables>(nullptr);
-  VersionEdit edit;
+  FakeVersion version;
   const auto add = [&](Place place, uint64_t id, std::string smallest, std::string largest) {
     FakeTable table;
     table.id = id;
     table.smallest = std::move(smallest);
     table.largest = std::move(largest);
-    edit.added_tables.push_back({place, InstallStamp(edit.added_tables.size() + 1), MakeView(table)});
+    version.Add(place, MakeView(table));
   };
   add({0, Part::kLevel0}, 1, "a", "z");
   add({0, Part::kLevel0}, 2, "c", "d");
@@ -40,14 +38,12 @@ TEST(TableReadOrder, GoesThroughLevel0ThenEachTreeAndItsLogNewestFirst) {
   add({1, Part::kTree}, 19, "a", "e");
   add({2, Part::kLog}, 21, "c", "c");
   add({3, Part::kTree}, 31, "a", "z");
-  edit.next_stamp = InstallStamp(edit.added_tables.size() + 1);
-  const Result<Version> version = ApplyVersionEdit(Version(), edit, *live);
-  ASSERT_TRUE(version.ok()) << version.ToString();
-  EXPECT_EQ(AskedFor(*version, "c"), "2* 1* 19 13* 21* 31 ");
-  EXPECT_EQ(AskedFor(*version, "d"), "2* 1* 19 12* 13* 31 ");
-  EXPECT_EQ(AskedFor(*version, "g"), "1* 11* 12* 13* 31 ");
-  EXPECT_EQ(AskedFor(*version, "n"), "1* 11* 31 ");
-  EXPECT_EQ(AskedFor(*version, "zz"), "");
+  const Version built = version.Build();
+  EXPECT_EQ(AskedFor(built, "c"), "2* 1* 19 13* 21* 31 ");
+  EXPECT_EQ(AskedFor(built, "d"), "2* 1* 19 12* 13* 31 ");
+  EXPECT_EQ(AskedFor(built, "g"), "1* 11* 12* 13* 31 ");
+  EXPECT_EQ(AskedFor(built, "n"), "1* 11* 31 ");
+  EXPECT_EQ(AskedFor(built, "zz"), "");
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "engine/base/common_prefix.h"
 #include "engine/base/prng.h"
 #include "engine/table/index_builder.h"
 #include "engine/table/segment_layout.h"
@@ -67,7 +68,7 @@ TEST(IndexKeys, AtRandomStayOnTheirSides) {
     ASSERT_LT(largest, smallest);
     ASSERT_LE(smallest, behind);
     ASSERT_EQ(smallest.substr(0, bytes_min), behind.substr(0, bytes_min));
-    ASSERT_GE(SharedBytes(largest, before), std::min(bytes_min, before.size()));
+    ASSERT_GE(CommonPrefixOf(largest, before), std::min(bytes_min, before.size()));
   }
 }
 

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "engine/version/version_edit.h"
 #include "tests/support/table_views.h"
 
 namespace varve {
@@ -10,8 +9,7 @@ namespace {
 
 // Each table holds a mebibyte.
 struct Stage {
-  std::shared_ptr<LiveTables> tables = std::make_shared<LiveTables>(nullptr);
-  VersionEdit edit;
+  FakeVersion version;
   TreeConfig config;
   TreePickerState state;
   HiddenTables hidden;
@@ -21,20 +19,16 @@ struct Stage {
     if (hidden_bytes > 0) {
       hidden[{TableId(id), Generation(1)}] = {place.level, smallest, kMiB, hidden_bytes};
     }
-    edit.added_tables.push_back(
-        {place, InstallStamp(edit.added_tables.size() + 1),
-         MakeView({.id = id, .smallest = std::move(smallest), .largest = std::move(largest)})});
-    edit.next_stamp = InstallStamp(edit.added_tables.size() + 1);
+    version.Add(place, MakeView({.id = id, .smallest = std::move(smallest), .largest = std::move(largest)}));
     return *this;
   }
-  Version Build() const { return ApplyVersionEdit(Version(), edit, *tables).value(); }
-  std::optional<CompactionPlan> PlanOn(const Version& version, PurgeNeed need) const {
-    return PlanHiddenPurge(version, config, state, hidden, need, [&](const CompactionPlan& plan) {
+  std::optional<CompactionPlan> PlanOn(const Version& tables, PurgeNeed need) const {
+    return PlanHiddenPurge(tables, config, state, hidden, need, [&](const CompactionPlan& plan) {
       return plan.input_bytes() + plan.child_bytes() <= space;
     });
   }
   std::string Plan(PurgeNeed need = PurgeNeed::kPays) const {
-    const std::optional<CompactionPlan> plan = PlanOn(Build(), need);
+    const std::optional<CompactionPlan> plan = PlanOn(version.Build(), need);
     return plan ? ToString(*plan) : "nothing";
   }
 };
@@ -82,7 +76,7 @@ TEST(HiddenPurge, OneOfALogGoesDownBehindWhatIsOlderThere) {
 TEST(HiddenPurge, OneThatAJobHoldsWaitsAndAnotherGoes) {
   Stage stage;
   stage.Add({1, Part::kTree}, 10, "a", "f", kMiB).Add({1, Part::kTree}, 11, "g", "k", kMiB / 2);
-  const Version version = stage.Build();
+  const Version version = stage.version.Build();
   const auto plan = [&] { return stage.PlanOn(version, PurgeNeed::kPays); };
   const std::optional<CompactionPlan> first = plan();
   ASSERT_TRUE(first.has_value());

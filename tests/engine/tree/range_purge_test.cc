@@ -2,30 +2,25 @@
 
 #include <gtest/gtest.h>
 
-#include "engine/version/version_edit.h"
 #include "tests/support/table_views.h"
 
 namespace varve {
 namespace {
 
 struct Stage {
-  std::shared_ptr<LiveTables> tables = std::make_shared<LiveTables>(nullptr);
-  VersionEdit edit;
+  FakeVersion version;
   TreeConfig config;
   TreePickerState state;
 
   Stage& Add(Place place, uint64_t id, std::string smallest, std::string largest, uint64_t tombstones) {
-    edit.added_tables.push_back({place, InstallStamp(edit.added_tables.size() + 1),
-                                 MakeView({.id = id,
-                                           .smallest = std::move(smallest),
-                                           .largest = std::move(largest),
-                                           .tombstones = tombstones})});
-    edit.next_stamp = InstallStamp(edit.added_tables.size() + 1);
+    version.Add(place, MakeView({.id = id,
+                                 .smallest = std::move(smallest),
+                                 .largest = std::move(largest),
+                                 .tombstones = tombstones}));
     return *this;
   }
-  Version Build() const { return ApplyVersionEdit(Version(), edit, *tables).value(); }
   std::string Plan(std::string low, std::string high) const {
-    const RangePurge purge = PlanRangePurge(Build(), config, state, KeyRangeView(low, high));
+    const RangePurge purge = PlanRangePurge(version.Build(), config, state, KeyRangeView(low, high));
     return purge.plan ? ToString(*purge.plan) : (purge.waits ? "waits" : "nothing");
   }
 };
@@ -61,7 +56,7 @@ TEST(RangePurge, WhatASnapshotSeesStays) {
 TEST(RangePurge, ItWaitsForAJobThatHoldsWhatItWouldTake) {
   Stage stage;
   stage.Add({1, Part::kTree}, 10, "a", "f", 500).Add({2, Part::kTree}, 20, "a", "z", 0);
-  const Version version = stage.Build();
+  const Version version = stage.version.Build();
   const RangePurge first = PlanRangePurge(version, stage.config, stage.state, KeyRangeView("b", "c"));
   ASSERT_TRUE(first.plan.has_value());
   stage.state.Started(*first.plan);

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "engine/tree/tree_picker.h"
-#include "engine/version/version_edit.h"
 #include "tests/support/table_views.h"
 
 namespace varve {
@@ -73,21 +72,18 @@ class Stage {
   }
 
   std::string Pick() {
-    const Version nothing;
-    edit_.next_stamp = InstallStamp(edit_.added_tables.size() + 1);
-    Result<Version> version = ApplyVersionEdit(nothing, edit_, *tables_);
-    EXPECT_TRUE(version.ok()) << version.ToString();
+    const Version version = version_.Build();
     // One job that holds the busy tables: a plan of another level, so that only the tables are in the way.
     CompactionPlan job;
     job.output_level = kLevels - 1;
     job.hull = {"~", "~"};
-    version->ForEachTable([&](const LiveTable& table) {
+    version.ForEachTable([&](const LiveTable& table) {
       if (std::find(busy_.begin(), busy_.end(), table.id().value) != busy_.end()) {
         job.children.push_back(MakeTable({.id = table.id().value}));
       }
     });
     state_.busy.Add(job);
-    const std::optional<CompactionPlan> plan = PickTreeCompaction(*version, config_, state_);
+    const std::optional<CompactionPlan> plan = PickTreeCompaction(version, config_, state_);
     return plan.has_value() ? ToString(*plan) : "nothing";
   }
 
@@ -145,14 +141,13 @@ class Stage {
     table.hotness = hot == std::string::npos ? 0 : std::stoull(text.substr(hot + 1)) * table.entries;
     table.tombstones = dead == std::string::npos ? 0 : std::stoull(text.substr(dead + 1));
     table.segments = segments == std::string::npos ? 1 : std::stoull(text.substr(segments + 1));
-    edit_.added_tables.push_back({place, InstallStamp(edit_.added_tables.size() + 1), MakeView(table)});
+    version_.Add(place, MakeView(table));
   }
 
   TreeConfig config_;
   TreePickerState state_;
-  VersionEdit edit_;
+  FakeVersion version_;
   std::vector<uint64_t> busy_;
-  std::shared_ptr<LiveTables> tables_ = std::make_shared<LiveTables>(nullptr);
 };
 
 class Scenarios : public testing::TestWithParam<std::string> {};

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "engine/version/version_edit.h"
 #include "tests/support/table_views.h"
 
 namespace varve {
@@ -10,8 +9,7 @@ namespace {
 
 // A store whose last level is 2; of a table's bytes, `wasted` are shadowed.
 struct Stage {
-  std::shared_ptr<LiveTables> tables = std::make_shared<LiveTables>(nullptr);
-  VersionEdit edit;
+  FakeVersion version;
   TreeConfig config;
   BusySet busy;
 
@@ -22,16 +20,14 @@ struct Stage {
     TableView view =
         MakeView({.id = id, .smallest = std::move(smallest), .largest = std::move(largest), .bytes = bytes});
     view.segments.front().live_bytes -= wasted;
-    edit.added_tables.push_back({place, InstallStamp(edit.added_tables.size() + 1), std::move(view)});
-    edit.next_stamp = InstallStamp(edit.added_tables.size() + 1);
+    version.Add(place, std::move(view));
     return *this;
   }
   Stage& AddLast(uint64_t id, std::string smallest, std::string largest, uint64_t wasted) {
     return Add({2, Part::kTree}, id, std::move(smallest), std::move(largest), 10 * kMiB, wasted);
   }
-  Version Build() const { return ApplyVersionEdit(Version(), edit, *tables).value(); }
   std::string Plan() const {
-    const std::optional<CompactionPlan> plan = PickForSpaceBound(Build(), config, busy);
+    const std::optional<CompactionPlan> plan = PickForSpaceBound(version.Build(), config, busy);
     return plan ? ToString(*plan) : "nothing";
   }
 };
@@ -54,7 +50,7 @@ TEST(SpaceBound, NoneIsMergedThatWastesLittle) {
   Stage stage;
   stage.config.beyond_level_of_most_max = 0.05;
   stage.AddLast(10, "a", "m", kMiB).AddLast(11, "n", "z", 3 * kMiB / 2);
-  EXPECT_TRUE(TakesTooMuch(stage.Build(), stage.config));
+  EXPECT_TRUE(TakesTooMuch(stage.version.Build(), stage.config));
   EXPECT_EQ(stage.Plan(), "nothing");
 }
 
@@ -70,14 +66,14 @@ TEST(SpaceBound, ALastLevelThatHasJustBegunChangesNothing) {
   Stage stage;
   stage.AddLast(10, "a", "m", 4 * kMiB).AddLast(11, "n", "z", 3 * kMiB);
   stage.Add({3, Part::kTree}, 30, "a", "z", kMiB);
-  EXPECT_EQ(LevelOfMost(stage.Build()), 2U);
+  EXPECT_EQ(LevelOfMost(stage.version.Build()), 2U);
   EXPECT_EQ(stage.Plan(), "table-merge space 2->2: 10, hull a..m");
 }
 
 TEST(SpaceBound, TablesOfRunningJobsAreLeftAlone) {
   Stage stage;
   stage.AddLast(10, "a", "m", 5 * kMiB).AddLast(11, "n", "z", 3 * kMiB);
-  stage.busy.Add(*PickForSpaceBound(stage.Build(), stage.config, stage.busy));
+  stage.busy.Add(*PickForSpaceBound(stage.version.Build(), stage.config, stage.busy));
   EXPECT_EQ(stage.Plan(), "table-merge space 2->2: 11, hull n..z");
 }
 
@@ -85,7 +81,7 @@ TEST(SpaceBound, ThereIsNoneUnlessItIsAskedFor) {
   Stage stage;
   stage.config.beyond_level_of_most_max = 0;
   stage.AddLast(10, "a", "z", 5 * kMiB);
-  EXPECT_FALSE(TakesTooMuch(stage.Build(), stage.config));
+  EXPECT_FALSE(TakesTooMuch(stage.version.Build(), stage.config));
   EXPECT_EQ(stage.Plan(), "nothing");
   EXPECT_FALSE(TakesTooMuch(Version(), Stage().config));
 }

@@ -1,7 +1,6 @@
-#include "engine/base/checksum_dispatch.h"
-
-// Its header and XXH_INLINE_ALL exclude each other, so that this file is apart from checksum.cc.
 #include <xxh_x86dispatch.h>
+
+#include "engine/base/long_xxh3.h"
 
 namespace varve {
 namespace {
@@ -10,12 +9,12 @@ namespace {
 // threads.
 [[maybe_unused]] const uint64_t kFirstCall = [] {
   const char zeros[512] = {};
-  return DispatchedXxh3(zeros, sizeof(zeros), 1);
+  return LongXxh3(zeros, sizeof(zeros), 1);
 }();
 
 }  // namespace
 
-uint64_t DispatchedXxh3(const void* bytes, size_t size, uint64_t seed) {
+uint64_t LongXxh3(const void* bytes, size_t size, uint64_t seed) {
   return XXH3_64bits_withSeed_dispatch(bytes, size, seed);
 }
 
