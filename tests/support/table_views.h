@@ -74,13 +74,12 @@ class FakeVersion {
     edit_.next_stamp = InstallStamp(edit_.added_tables.size() + 1);
   }
   Version Build() const {
-    Result<Version> version = ApplyVersionEdit(Version(), edit_, *tables_);
+    Result<Version> version = ApplyVersionEdit(Version(), edit_, *std::make_shared<LiveTables>(nullptr));
     EXPECT_TRUE(version.ok()) << version.ToString();
     return std::move(version).value();
   }
 
  private:
-  std::shared_ptr<LiveTables> tables_ = std::make_shared<LiveTables>(nullptr);
   VersionEdit edit_;
 };
 
