@@ -60,6 +60,7 @@ class SegmentIterator final : public InternalIterator {
   bool ChooseEntry();
   bool OpenChildIndex(const BlockHandle& handle);
   bool OpenData(const IndexBlock::Entry& entry);
+  void OpenOutline(const IndexBlock::Entry& entry);
   bool PositionInData();
   // To the neighbouring data block, whose entries are then entered at their near end; false: there is none.
   bool AdvancePath();
@@ -76,6 +77,8 @@ class SegmentIterator final : public InternalIterator {
   // The block; or empty: missing, and wanted_ says which, or the walk has failed.
   BlockRef Fetch(const BlockHandle& handle, BlockKind kind);
   Task<Result<BlockRef>> LoadWanted();
+  // A walk by outlines comes to the next index blocks soon. Precondition: an index block is wanted.
+  void ReadIndexAhead();
   // Empty: it is not there.
   BlockRef TakeFromBatch(const BlockHandle& handle);
   bool EndsBefore(const IndexBlock::Entry& entry) const;

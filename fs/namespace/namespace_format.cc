@@ -211,6 +211,10 @@ Result<DirentRecord> DecodeDirent(std::string_view value) {
   return DirentRecord{reference->inode, reference->type, std::nullopt};
 }
 
+OutlineOptions OutlinesOfDirents() {
+  return {std::string(1, static_cast<char>(NamespaceKind::kDirent)), kDirentSummaryBytesMax};
+}
+
 Result<DirentSummary> DecodeDirentSummary(std::string_view value) {
   FieldReader reader(value);
   const uint8_t form = reader.Fixed<uint8_t>();

@@ -32,7 +32,8 @@ class DirectoryStream {
   // Begins a new pass, of the directory as it is at the next MoveTo.
   void Restart();
   // Behind `passed` entries, or to the end, on the newest state of the store, which is then held until Rest.
-  Task<Status> MoveTo(uint64_t passed);
+  // Without `whole_values`, value() is what DecodeDirentSummary needs of it at least.
+  Task<Status> MoveTo(uint64_t passed, bool whole_values);
   // Passes the entry; kNeedsIo: Load() completes it. Precondition: Valid().
   [[nodiscard]] Step Next();
   Task<void> Load();
