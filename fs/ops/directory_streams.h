@@ -37,7 +37,8 @@ class DirectoryStream {
   // Passes the entry; kNeedsIo: Load() completes it. Precondition: Valid().
   [[nodiscard]] Step Next();
   Task<void> Load();
-  Status status() const { return iterator_->status(); }
+  // What ended it, where it is not Valid().
+  Status status() const { return iterator_ != nullptr ? iterator_->status() : Status(); }
   // Ends what MoveTo began: nothing of the store is held any more.
   Task<void> Rest();
   bool Valid() const { return !ended_ && iterator_->Valid(); }

@@ -114,11 +114,8 @@ Task<Status> FileSystem::ListStream(DirectoryStream& stream, DirectorySink& sink
     if (stream.Next() == Step::kNeedsIo) {
       co_await stream.Load();
     }
-    if (Status moved = stream.status(); !moved.ok()) {
-      co_return moved;
-    }
   }
-  co_return Status();
+  co_return stream.status();
 }
 
 Task<Status> FileSystem::ReadDirectory(DirectoryHandle handle, uint64_t offset, DirectorySink& sink) {

@@ -37,8 +37,8 @@ class OlderFormat : public ::testing::Test {
   }
 
   // Puts, and merges down, what becomes some tables.
-  void Fill(uint64_t round, const StoreOptions& options = SmallStoreOptions()) {
-    ASSERT_TRUE(h_.Open(options).ok());
+  void Fill(uint64_t round) {
+    ASSERT_TRUE(h_.Open(SmallStoreOptions()).ok());
     for (int n = 0; n < 200; ++n) {
       ASSERT_TRUE(h_.Put(KeyOf(n), std::to_string(round) + std::string(1000, 'v')).ok());
     }
@@ -96,11 +96,19 @@ TEST_F(OlderFormat, TablesOfAStoreOfTheFormatBeforeHaveNoOutlines) {
   ASSERT_TRUE(h_.Open(options).ok());
   ASSERT_TRUE(h_.Close().ok());
   SetFormat(superblock_format::kFormatVersionWithoutOutlines);
-  Fill(0, options);
+  const auto fill = [&] {
+    ASSERT_TRUE(h_.Open(options).ok());
+    for (int n = 0; n < 200; ++n) {
+      ASSERT_TRUE(h_.Put(std::to_string(1000 + n), std::string(1000, 'v')).ok());
+    }
+    ASSERT_TRUE(h_.Run(h_.store().Settle()).ok());
+    ASSERT_TRUE(h_.Close().ok());
+  };
+  fill();
   EXPECT_EQ(FootersOf(true), 0U);
   EXPECT_EQ(Outlines(), 0U);
   SetFormat(superblock_format::kFormatVersion);
-  Fill(1, options);
+  fill();
   EXPECT_GT(Outlines(), 0U);
 }
 
