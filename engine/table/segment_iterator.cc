@@ -169,6 +169,9 @@ bool SegmentIterator::ChooseEntry() {
 }
 
 bool SegmentIterator::OpenChildIndex(const BlockHandle& handle) {
+  if (options_.outlines && path_.back().at % (kIndexBlocksAhead / 2) == 0) {
+    ReadIndexAhead();
+  }
   BlockRef block = Fetch(handle, BlockKind::kIndex);
   if (!block) {
     return false;

@@ -41,6 +41,9 @@ class SegmentIterator final : public InternalIterator {
   CacheStanding standing() const override { return standing_; }
 
  private:
+  // What a walk by outlines reads ahead: one and a half thousand records of 1 KiB.
+  static constexpr uint32_t kIndexBlocksAhead = 32;
+
   // Where in the blocks below it a descent goes.
   enum class Goal : uint8_t { kFirst, kLast, kAtOrAfter, kAtOrBefore };
 
@@ -77,7 +80,7 @@ class SegmentIterator final : public InternalIterator {
   // The block; or empty: missing, and wanted_ says which, or the walk has failed.
   BlockRef Fetch(const BlockHandle& handle, BlockKind kind);
   Task<Result<BlockRef>> LoadWanted();
-  // A walk by outlines comes to the next index blocks soon. Precondition: an index block is wanted.
+  // A walk by outlines comes to the next index blocks soon. Precondition: the path ends above an index block.
   void ReadIndexAhead();
   // Empty: it is not there.
   BlockRef TakeFromBatch(const BlockHandle& handle);

@@ -8,13 +8,6 @@
 
 namespace varve {
 
-namespace {
-
-// What a walk by outlines reads at once: 1.5 thousand records of 1 KiB.
-constexpr uint32_t kIndexBlocksAhead = 32;
-
-}  // namespace
-
 BlockRef SegmentIterator::Fetch(const BlockHandle& handle, BlockKind kind) {
   if (provided_) {
     return std::exchange(provided_, BlockRef());
