@@ -11,7 +11,7 @@ namespace {
 
 // Of a reply with attributes: for each entry of it the kernel makes a node, which takes it several
 // microseconds, and the first request of a listing asks for them whether they are wanted or not.
-constexpr size_t kPlusBytesMax = 32 * 1024;
+constexpr size_t kPlusBytesMax = 16 * 1024;
 
 // Packs entries into the bytes of one reply.
 class ReplyPacker final : public DirectorySink {

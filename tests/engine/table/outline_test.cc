@@ -72,7 +72,7 @@ TEST(Outline, OfOtherRecordsIsNone) {
 
 class OutlineWalk : public ::testing::Test {
  protected:
-  // Three levels of index.
+  // Two levels of index.
   static constexpr uint64_t kEntries = 12'000;
 
   ~OutlineWalk() override { fixture_.Run(background_.End()); }
