@@ -14,6 +14,7 @@
 #include "engine/ring/spawn_on.h"
 #include "engine/space/superblock_store.h"
 #include "fs/fuse/uring_transport.h"
+#include "fs/namespace/namespace_format.h"
 #include "src/mount_statistics.h"
 
 namespace varve {
@@ -201,7 +202,9 @@ Task<Status> MountedStore::OpenDevice() {
 Task<Status> MountedStore::OpenStoreAndFiles() {
   StoreEnvironment store_environment = {
       *device_, clock_, logger_, {&background_->reactor()}, std::random_device()()};
-  Result<std::unique_ptr<Store>> store = co_await OpenStore(store_environment, request_.options.store);
+  StoreOptions store_options = request_.options.store;
+  store_options.outlines = OutlinesOfDirents();
+  Result<std::unique_ptr<Store>> store = co_await OpenStore(store_environment, store_options);
   if (!store.ok()) {
     co_return store.error();
   }

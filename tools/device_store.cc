@@ -1,5 +1,7 @@
 #include "tools/device_store.h"
 
+#include "fs/namespace/namespace_format.h"
+
 namespace varve {
 
 namespace {
@@ -36,6 +38,7 @@ Result<std::unique_ptr<Store>> OpenStoreOn(OpenedDevice& opened, Access access, 
   options.read_only = access == Access::kRead;
   options.cut_damaged_log = cut_damaged_log;
   options.block_cache_bytes = kToolCacheBytes;
+  options.outlines = OutlinesOfDirents();
   return opened.Run(OpenStore(environment, options));
 }
 

@@ -57,6 +57,7 @@ class Splitter {
     // comes may lie between them and those of the entry.
     if (split_.kept.size() == 1 && split_.kept.front().span.entries == entry_.entries) {
       split_.kept.front().span.is_span = entry_.is_span;
+      split_.kept.front().span.outline = entry_.outline;
     }
     return std::move(split_);
   }

@@ -120,11 +120,11 @@ Result<Superblock> DecodeSuperblock(std::string_view bytes, uint32_t copy) {
   Superblock superblock;
   superblock.format_version = LoadFixed<uint32_t>(at + format::kFormatVersionAt);
   superblock.incompat_features = LoadFixed<uint64_t>(at + format::kIncompatFeaturesAt);
-  if (superblock.format_version != format::kFormatVersion &&
-      superblock.format_version != format::kFormatVersionOfWholeKeys) {
-    return Unsupported(fmt::format(
-        "the store has format {}, this varve knows formats {} and {}: use the varve that wrote it",
-        superblock.format_version, format::kFormatVersionOfWholeKeys, format::kFormatVersion));
+  if (superblock.format_version > format::kFormatVersion ||
+      superblock.format_version < format::kFormatVersionOfWholeKeys) {
+    return Unsupported(
+        fmt::format("the store has format {}, this varve knows formats {} to {}: use the varve that wrote it",
+                    superblock.format_version, format::kFormatVersionOfWholeKeys, format::kFormatVersion));
   }
   const uint64_t unknown = superblock.incompat_features & ~format::kIncompatFeaturesKnown;
   if (unknown != 0) {

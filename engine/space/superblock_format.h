@@ -39,8 +39,9 @@ inline constexpr size_t kExtentsMax = 256;
 static_assert(kLabelAt + kLabelBytesMax == kManifestNumberAt);
 static_assert(kExtentTableAt + kExtentsMax * kExtentBytes == kBytes);
 
-inline constexpr uint32_t kFormatVersion = 3;
-// Used as it is: whoever knows no later one finds footers of tables that he knows (docs/on-disk/table.md).
+inline constexpr uint32_t kFormatVersion = 4;
+// The two before are used as they are: who knows no later one finds what he knows (docs/on-disk/table.md).
+inline constexpr uint32_t kFormatVersionWithoutOutlines = 3;
 inline constexpr uint32_t kFormatVersionOfWholeKeys = 2;
 // Features that this version knows. A store with other bits may be used in spite of them (compat), read only
 // (read-only compat), or not at all (incompat).

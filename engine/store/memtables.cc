@@ -10,17 +10,10 @@ namespace varve {
 
 namespace {
 
-// What a record costs in a table beyond its bytes in the batch: trailer, lengths, its share of restart
-// points, index and filter.
-constexpr uint64_t kTableBytesPerRecord = 20;
 // Partly filled last units of data and of a second extent.
 constexpr uint64_t kTableBytesFixed = 3 * kExtentUnitBytes;
 // Another thread is in the middle of copying a batch: spin this long before giving it the CPU.
 constexpr int kSpins = 200;
-
-uint64_t TableBytesOf(const WriteBatch& batch) {
-  return batch.bytes() + batch.bytes() / 32 + batch.count() * kTableBytesPerRecord;
-}
 
 }  // namespace
 
@@ -71,7 +64,7 @@ Memtables::Appended Memtables::Append(WalWriter& wal, const WriteBatch& batch) {
       return appended;
     }
     into = state_->active.get();
-    into->table_bytes += TableBytesOf(batch);
+    into->table_bytes += shape_.TableBytesOf(batch.bytes(), batch.count());
     into->has_deletes = into->has_deletes || batch.frees_space() || batch.range_deletes() != 0;
     into->deletes += batch.deletes();
     first = logged.first_sequence;
@@ -100,7 +93,8 @@ void Memtables::MakeVisible(SequenceNumber first, SequenceNumber last) {
 
 bool Memtables::ReserveLocked(const WriteBatch& batch, bool& stepped) {
   HeldMemtable& active = *state_->active;
-  const uint64_t needed = kTableBytesFixed + active.table_bytes + TableBytesOf(batch);
+  const uint64_t needed =
+      kTableBytesFixed + active.table_bytes + shape_.TableBytesOf(batch.bytes(), batch.count());
   if (needed <= active.promised_bytes) {
     return true;
   }

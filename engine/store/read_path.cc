@@ -192,6 +192,7 @@ std::unique_ptr<InternalIterator> NewStateIterator(const TableEnvironment& table
   options.fill_cache = read.fill_cache && !read.keeps_value;
   options.fill_index = read.fill_cache;
   options.pass_over_damage = read.pass_over_damage;
+  options.outlines = read.outlines;
   const uint64_t store_bytes = state.version->totals().total_bytes;
   if (read.whole_range) {
     options.readahead_bytes = kWholeRangeReadBytes;

@@ -17,12 +17,6 @@ namespace {
 constexpr uint64_t kHotMapBytesMin = 320 * kKiB;
 constexpr uint64_t kHotMapShare = 4;
 
-// Of a replayed record, as memtables.cc reckons for new ones.
-uint64_t TableBytesOf(const WalGroup& group) {
-  return group.header.payload_bytes + group.header.payload_bytes / 32 +
-         uint64_t{group.header.record_count} * 20;
-}
-
 }  // namespace
 
 Task<Status> StoreImpl::Open() {
@@ -54,6 +48,9 @@ Task<Status> StoreImpl::OpenParts() {
   shape_ =
       ShapeOf(*layout, options_, superblock->parameters.data_block_bytes, environment_.device.sector_bytes());
   shape_.short_index_keys = superblock->format_version > superblock_format::kFormatVersionOfWholeKeys;
+  if (superblock->format_version <= superblock_format::kFormatVersionWithoutOutlines) {
+    shape_.outlines = {};
+  }
   allocator_ =
       std::make_unique<ExtentAllocator>(*layout, shape_.internal_share_bytes, shape_.merge_share_bytes);
   tables_.emplace(TableEnvironment{environment_.device, cache_, superblock->uuid});
@@ -172,7 +169,7 @@ Status StoreImpl::ReplayGroup(const WalGroup& group, SequenceNumber tables_seque
   }
   into.last_sequence = group.header.last_sequence();
   recovered.last_used_segment = group.segment.number;
-  into.table_bytes += TableBytesOf(group);
+  into.table_bytes += shape_.TableBytesOf(group.header.payload_bytes, group.header.record_count);
   return OkStatus();
 }
 

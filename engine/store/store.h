@@ -22,6 +22,7 @@
 
 #include "engine/base/clock.h"
 #include "engine/base/logger.h"
+#include "engine/base/outline_options.h"
 #include "engine/base/pinned_value.h"
 #include "engine/base/read_ahead_marks.h"
 #include "engine/base/result.h"
@@ -111,6 +112,9 @@ struct ReadOptions {
   // Iterators only: the walk will go forward over all of [lower, upper). Reads are large from the start, and
   // end with the range.
   bool whole_range = false;
+  // Iterators only: values may be shown cut short, to the length that StoreOptions::outlines says. Where
+  // indexes hold them so, nothing else is read.
+  bool outlines = false;
   // Iterators only: one for all iterators of such a walk. What is read ahead of one of them is under way for
   // the next. Must outlive them; nullptr: each begins anew.
   ReadAheadMarks* marks = nullptr;
@@ -180,6 +184,8 @@ struct StoreOptions {
   // Tables of level 0 that are merged; 0: as many as make up level 1, within bounds.
   uint32_t level0_tables_trigger = 0;
   Techniques techniques;
+  // What tables that are written from now on hold for walks with ReadOptions::outlines.
+  OutlineOptions outlines = {};
 };
 
 struct StoreEnvironment {

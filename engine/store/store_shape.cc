@@ -35,6 +35,9 @@ constexpr uint64_t kLevel0TimesWithLog = 2;
 constexpr uint32_t kGrandparentTablesMax = 8;
 // What index, filters and padding add to the records of a merge.
 constexpr uint64_t kOverheadPercent = 110;
+// What a record costs in a table beyond its bytes in the batch: trailer, lengths, its share of restart
+// points, index and filter.
+constexpr uint64_t kTableBytesPerRecord = 20;
 // Lazy deletion (BlockDB, section 4.5): long runs to discard, few calls.
 constexpr uint64_t kReclaimBatch = 128 * kMiB;
 constexpr uint64_t kReclaimBatchesPerDevice = 64;
@@ -125,6 +128,11 @@ uint64_t LargestMergeBytes(const StoreShape& shape) {
 
 }  // namespace
 
+uint64_t StoreShape::TableBytesOf(uint64_t record_bytes, uint64_t records) const {
+  const uint64_t outline_bytes = outlines.prefix.empty() ? 0 : record_bytes / kOutlineShare;
+  return record_bytes + record_bytes / 32 + outline_bytes + records * kTableBytesPerRecord;
+}
+
 SegmentOptions StoreShape::OptionsOf(uint32_t level) const {
   SegmentOptions options;
   options.block_bytes = block_bytes;
@@ -136,6 +144,7 @@ SegmentOptions StoreShape::OptionsOf(uint32_t level) const {
   // Level 0 has no Log: its tables' hotness is asked by nobody.
   options.hotness = level == 0 ? nullptr : hotness;
   options.short_index_keys = short_index_keys;
+  options.outlines = outlines;
   options.cached_share_min = techniques.warm_up ? 0 : options.cached_share_min;
   if (MergesBlocksOf(level)) {
     // For as many keys as the table may grow by, where that costs little memory.
@@ -166,6 +175,7 @@ StoreShape ShapeOf(const Layout& layout, const StoreOptions& options, uint32_t b
   const uint64_t usable = layout.usable_bytes();
   StoreShape shape;
   shape.techniques = options.techniques;
+  shape.outlines = options.outlines;
   shape.memtable_bytes = static_cast<size_t>(
       std::max(std::min<uint64_t>(options.memtable_bytes, usable / kMemtablesPerDevice), kSmallest / 8));
   shape.wal_segment_bytes =

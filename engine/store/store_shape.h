@@ -45,6 +45,8 @@ struct StoreShape final : public TableShape {
   uint32_t sector_bytes = 0;
   // Whether tables may be written whose indexes hold short keys: not into stores of format 2.
   bool short_index_keys = true;
+  // Of StoreOptions; of none in stores of earlier formats.
+  OutlineOptions outlines;
 
   Techniques techniques;
   // How far a table that is mended or appended to may grow, in table_bytes.
@@ -54,6 +56,8 @@ struct StoreShape final : public TableShape {
   // Shares the filters' memory out among the levels. It outlives them; nullptr: all levels get the same.
   const FilterBudget* filter_budget = nullptr;
 
+  // What a table takes at most of records that take so many bytes in batches.
+  uint64_t TableBytesOf(uint64_t record_bytes, uint64_t records) const;
   SegmentOptions OptionsOf(uint32_t level) const override;
   MergeLimits LimitsOf(uint32_t level, double share_of_store) const override;
 

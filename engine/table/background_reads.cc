@@ -74,7 +74,10 @@ Task<Status> BackgroundReads::Fill(BlockDevice& device, const Read& read, std::s
 Task<void> BackgroundReads::Run(const TableEnvironment& environment, Read read) {
   const BlockIdentity identity(environment.store_uuid, read.table);
   {
-    ReadRun memory = pages_.Take(read.bytes);
+    // A block of an index stays long, and would keep all of its page.
+    ReadRun memory = read.kind == BlockKind::kIndex
+                         ? ReadRun::ForBlocksThatStay(read.bytes, environment.device.sector_bytes())
+                         : pages_.Take(read.bytes);
     const Status filled = co_await Fill(environment.device, read, memory.span());
     const std::string_view bytes = memory.view();
     for (const Wanted& wanted : read.wanted) {

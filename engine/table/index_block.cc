@@ -16,6 +16,7 @@ class EntryReader {
 
   // False once a field was missing; what the calls answer then means nothing.
   bool ok() const { return ok_; }
+  std::string_view rest() const { return {at_, static_cast<size_t>(end_ - at_)}; }
   uint64_t Varint() {
     uint64_t n = 0;
     for (uint32_t shift = 0; at_ < end_ && shift < 64; shift += 7) {
@@ -85,6 +86,7 @@ std::string EncodeIndexBlock(const std::vector<IndexEntry>& entries) {
     AppendVarint(payload, entry.block.birth.value);
     AppendFixed(payload, entry.block.checksum);
     AppendVarint(payload, entry.entries);
+    payload.append(entry.outline);
   }
   for (const uint32_t offset : offsets) {
     AppendFixed(payload, offset);
@@ -94,9 +96,9 @@ std::string EncodeIndexBlock(const std::vector<IndexEntry>& entries) {
 }
 
 size_t IndexEntryBytesMax(const IndexEntry& entry) {
-  // The keys, their three lengths, the handle's varints and checksum, entries, the offset.
+  // The keys, their three lengths, the handle's varints and checksum, entries, the offset; the outline.
   return entry.largest.size() + entry.smallest.size() - CommonPrefixOf(entry.smallest, entry.largest) +
-         3 * 3 + 28;
+         3 * 3 + 28 + entry.outline.size();
 }
 
 std::optional<IndexBlock> IndexBlock::Parse(std::string_view payload) {
@@ -170,12 +172,17 @@ std::optional<uint32_t> IndexBlock::LowerBound(std::string_view user_key) const 
   return low;
 }
 
+inline size_t IndexBlock::EndOf(uint32_t i) const {
+  return i + 1 < count_ ? LoadFixed<uint32_t>(offsets_ + (i + 1) * sizeof(uint32_t)) : entries_.size();
+}
+
 std::optional<IndexBlock::Entry> IndexBlock::At(uint32_t i) const {
   const auto offset = LoadFixed<uint32_t>(offsets_ + i * sizeof(uint32_t));
-  if (offset > entries_.size()) {
+  const size_t end = EndOf(i);
+  if (offset > end || end > entries_.size()) {
     return std::nullopt;
   }
-  EntryReader reader(entries_.substr(offset));
+  EntryReader reader(entries_.substr(offset, end - offset));
   const std::string_view largest = reader.LengthPrefixed();
   const uint64_t shared = reader.Varint();
   const std::string_view smallest = reader.LengthPrefixed();
@@ -189,9 +196,11 @@ std::optional<IndexBlock::Entry> IndexBlock::At(uint32_t i) const {
       table_offset > UINT64_MAX - UINT32_MAX) {
     return std::nullopt;
   }
-  return Entry{largest,  static_cast<size_t>(shared),
-               smallest, BlockHandle{table_offset, static_cast<uint32_t>(bytes), checksum, Generation(birth)},
-               entries,  bytes >= kSpanFlag};
+  return Entry{
+      largest,      static_cast<size_t>(shared),
+      smallest,     BlockHandle{table_offset, static_cast<uint32_t>(bytes), checksum, Generation(birth)},
+      entries,      bytes >= kSpanFlag,
+      reader.rest()};
 }
 
 bool IndexBlock::StartsAfter(const Entry& entry, std::string_view user_key) const {
@@ -219,6 +228,7 @@ IndexEntry IndexBlock::Copy(const Entry& entry) const {
   copy.block = entry.block;
   copy.entries = entry.entries;
   copy.is_span = entry.is_span;
+  copy.outline = entry.outline;
   return copy;
 }
 

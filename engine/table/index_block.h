@@ -6,7 +6,7 @@
 //   entry: varint largest rest, bytes; varint shared (of the smallest key with the whole largest key), varint
 //   smallest
 //          rest, bytes; varint table offset, varint bytes (+ 2^32: a span), varint birth, fixed32 checksum,
-//          varint entries below
+//          varint entries below, and up to the next entry, an outline (engine/table/outline.h) or nothing
 //   end:   fixed32 offset of each entry, fixed32 their number
 #pragma once
 
@@ -30,6 +30,8 @@ struct IndexEntry {
   uint64_t entries = 0;
   // The data block holds keys outside of [smallest, largest] too: they are dead, or other spans name them.
   bool is_span = false;
+  // Of a data block without spans; empty: there is none.
+  std::string outline = {};
 
   bool operator==(const IndexEntry&) const = default;
 };
@@ -51,6 +53,7 @@ class IndexBlock {
     BlockHandle block;
     uint64_t entries = 0;
     bool is_span = false;
+    std::string_view outline = {};
   };
 
   IndexBlock() = default;
@@ -68,6 +71,8 @@ class IndexBlock {
 
  private:
   void PrefetchEntry(uint32_t i) const;
+  // Where an entry ends: at the next one.
+  size_t EndOf(uint32_t i) const;
   // What binary search compares.
   std::optional<std::string_view> LargestRestAt(uint32_t i) const;
 

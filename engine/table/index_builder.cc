@@ -37,22 +37,26 @@ void IndexBuilder::AddToLevel(size_t level, IndexEntry entry) {
     at.bytes += IndexEntryBytesMax(entry);
     at.entries.push_back(std::move(entry));
   }
-  const size_t bytes_max = levels_[level].partitioned ? kIndexPartitionBytes : kIndexRootBytesMax;
-  if (levels_[level].bytes <= bytes_max) {
+  if (levels_[level].bytes <= (levels_[level].partitioned ? PartitionBytes(level) : kIndexRootBytesMax)) {
     return;
   }
   // The level above may grow meanwhile, and with it `levels_`: no reference is held across.
   levels_[level].partitioned = true;
-  while (levels_[level].bytes > kIndexPartitionBytes && levels_[level].entries.size() > 1) {
+  while (levels_[level].bytes > PartitionBytes(level) && levels_[level].entries.size() > 1) {
     size_t count = 0;
+    const size_t bytes_max = PartitionBytes(level);
     for (size_t bytes = 0; count < levels_[level].entries.size() - 1; ++count) {
       bytes += IndexEntryBytesMax(levels_[level].entries[count]);
-      if (count > 0 && bytes > kIndexPartitionBytes) {
+      if (count > 0 && bytes > bytes_max) {
         break;
       }
     }
     WritePartition(level, count);
   }
+}
+
+size_t IndexBuilder::PartitionBytes(size_t level) const {
+  return levels_[level].entries.front().outline.empty() ? kIndexPartitionBytes : kOutlinedPartitionBytes;
 }
 
 void IndexBuilder::WritePartition(size_t level, size_t count) {

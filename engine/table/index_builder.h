@@ -17,6 +17,9 @@ namespace varve {
 // About a hundred entries with keys of 32 bytes: a 64 MiB table of 4 KiB blocks has 170 partitions under its
 // root.
 inline constexpr size_t kIndexPartitionBytes = 8 * kKiB;
+// The same number of blocks where entries have outlines: a walk that reads those alone reads no block between
+// two partitions, and each is a read of its own.
+inline constexpr size_t kOutlinedPartitionBytes = 32 * kKiB;
 // A root of this size indexes 1.6 MiB of data without partitions; beyond it, reading the root on each first
 // touch of a table would cost more than the level it saves.
 inline constexpr size_t kIndexRootBytesMax = 32 * kKiB;
@@ -53,6 +56,8 @@ class IndexBuilder {
   // The largest key of the last entry, and the smallest one of `next`.
   void Shorten(IndexEntry& next, size_t smallest_bytes_min);
   void AddToLevel(size_t level, IndexEntry entry);
+  // Of the next one. Precondition: the level has entries.
+  size_t PartitionBytes(size_t level) const;
   // Writes entries [0, count) of the level as one block and names it in the level above.
   void WritePartition(size_t level, size_t count);
 

@@ -76,7 +76,7 @@ uint32_t ReadAheadWalk::ReadFrom(const IndexBlock& index, uint32_t i, uint64_t u
       ++i;
       continue;
     }
-    if (IsCached(entry->block)) {
+    if (IsThere(*entry)) {
       reached_ = entry->block.end();
       ++i;
       continue;
@@ -100,7 +100,7 @@ uint32_t ReadAheadWalk::FindRun(const IndexBlock& index, uint32_t i, uint32_t en
         (!run_.empty() && (entry->is_span || !HandleFits(view_, entry->block) ||
                            entry->block.table_offset != run_.back().end() ||
                            entry->block.end() - run_.front().table_offset > BackgroundReads::kReadBytesMax ||
-                           IsCached(entry->block)))) {
+                           IsThere(*entry)))) {
       break;
     }
     run_.push_back(entry->block);
@@ -136,8 +136,9 @@ uint32_t ReadAheadWalk::EndOfWalk(const IndexBlock& index) const {
   return last ? std::min(*last + 1, index.size()) : index.size();
 }
 
-bool ReadAheadWalk::IsCached(const BlockHandle& block) const {
-  return static_cast<bool>(environment_.cache.Peek(CacheKeyOf(view_.id, block)));
+bool ReadAheadWalk::IsThere(const IndexBlock::Entry& entry) const {
+  return WalksByOutline(options_, entry) ||
+         static_cast<bool>(environment_.cache.Peek(CacheKeyOf(view_.id, entry.block)));
 }
 
 }  // namespace varve

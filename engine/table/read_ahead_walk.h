@@ -15,6 +15,11 @@
 
 namespace varve {
 
+// Whether the walk reads the entry's outline in place of its block.
+inline bool WalksByOutline(const TableIteratorOptions& options, const IndexBlock::Entry& entry) {
+  return options.outlines && !entry.outline.empty() && !entry.is_span;
+}
+
 // Belongs to one iterator.
 class ReadAheadWalk {
  public:
@@ -64,7 +69,8 @@ class ReadAheadWalk {
   // The end of what may be read together from entry `i` on; fills `run_`.
   uint32_t FindRun(const IndexBlock& index, uint32_t i, uint32_t end);
   void ReadInNextLeaf(const Place& place, uint64_t until);
-  bool IsCached(const BlockHandle& block) const;
+  // Nothing has to be read for it.
+  bool IsThere(const IndexBlock::Entry& entry) const;
   ReadAheadMarks::Source source() const;
 
   const TableEnvironment& environment_;

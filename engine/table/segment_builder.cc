@@ -30,6 +30,7 @@ SegmentBuilder::SegmentBuilder(const TableEnvironment& environment, TableId tabl
       writer_(writer),
       options_(options),
       identity_(environment.store_uuid, table),
+      outline_(options_.outlines),
       index_(identity_, generation, writer, options.short_index_keys),
       block_target_(options.block_bytes) {
 }
@@ -76,6 +77,7 @@ void SegmentBuilder::Add(std::string_view internal_key, std::string_view value, 
     block_smallest_ = user_key;
   }
   block_.Add(internal_key, value);
+  outline_.Add(internal_key, value);
   const uint64_t bytes = internal_key.size() + value.size();
   cached_bytes_ += standing == CacheStanding::kAbsent ? 0 : bytes;
   proven_bytes_ += standing == CacheStanding::kProven ? bytes : 0;
@@ -136,6 +138,7 @@ void SegmentBuilder::FinishBlock() {
   IndexEntry entry;
   entry.entries = block_.entries();
   std::string& block = block_.Finish();
+  entry.outline = outline_.Take(block.size());
   entry.block = WriteBlock(writer_, block, identity_, BlockKind::kData, generation_);
   CacheAsSuccessor(entry.block, block);
   entry.smallest = std::move(block_smallest_);

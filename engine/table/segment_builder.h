@@ -14,6 +14,7 @@
 #include "engine/table/filter_mender.h"
 #include "engine/table/index_builder.h"
 #include "engine/table/key_hotness.h"
+#include "engine/table/outline.h"
 #include "engine/table/table_environment.h"
 #include "engine/table/table_view.h"
 #include "engine/table/table_writer.h"
@@ -40,6 +41,7 @@ struct SegmentOptions {
   double cached_share_min = 0.5;
   // The index holds of long keys what tells blocks apart; false: all of them, for stores of older versions.
   bool short_index_keys = true;
+  OutlineOptions outlines = {};
 };
 
 inline constexpr double kMoreBitsPerKeyMax = 8;
@@ -101,6 +103,7 @@ class SegmentBuilder {
   SegmentOptions options_;
   BlockIdentity identity_;
   BlockBuilder block_;
+  OutlineBuilder outline_;
   IndexBuilder index_;
   FilterBuilder filter_;
   // Of the open block: the size to come near to, and the room where it is to go.

@@ -169,6 +169,9 @@ bool SegmentIterator::ChooseEntry() {
 }
 
 bool SegmentIterator::OpenChildIndex(const BlockHandle& handle) {
+  if (options_.outlines && path_.back().at % (kIndexBlocksAhead / 2) == 0) {
+    ReadIndexAhead();
+  }
   BlockRef block = Fetch(handle, BlockKind::kIndex);
   if (!block) {
     return false;
@@ -184,7 +187,20 @@ bool SegmentIterator::OpenChildIndex(const BlockHandle& handle) {
   return true;
 }
 
+void SegmentIterator::OpenOutline(const IndexBlock::Entry& entry) {
+  // The outline lies in the index block, which the path may leave before the walk has left the outline.
+  data_block_ = path_.back().block;
+  open_block_ = BlockHandle();
+  standing_ = CacheStanding::kAbsent;
+  data_.Reset(entry.outline, std::nullopt);
+}
+
 bool SegmentIterator::OpenData(const IndexBlock::Entry& entry) {
+  if (WalksByOutline(options_, entry)) {
+    OpenOutline(entry);
+    data_offset_ = entry.block.table_offset;
+    return PositionInData();
+  }
   // Spans of one block often follow each other, with records between them that came later.
   const bool is_open = entry.is_span && data_block_ && open_block_ == entry.block && !provided_;
   if (!is_open) {

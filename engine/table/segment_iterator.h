@@ -41,6 +41,9 @@ class SegmentIterator final : public InternalIterator {
   CacheStanding standing() const override { return standing_; }
 
  private:
+  // What a walk by outlines reads ahead: half a megabyte, which stands for eight thousand records of 1 KiB.
+  static constexpr uint32_t kIndexBlocksAhead = 16;
+
   // Where in the blocks below it a descent goes.
   enum class Goal : uint8_t { kFirst, kLast, kAtOrAfter, kAtOrBefore };
 
@@ -60,6 +63,7 @@ class SegmentIterator final : public InternalIterator {
   bool ChooseEntry();
   bool OpenChildIndex(const BlockHandle& handle);
   bool OpenData(const IndexBlock::Entry& entry);
+  void OpenOutline(const IndexBlock::Entry& entry);
   bool PositionInData();
   // To the neighbouring data block, whose entries are then entered at their near end; false: there is none.
   bool AdvancePath();
@@ -76,6 +80,8 @@ class SegmentIterator final : public InternalIterator {
   // The block; or empty: missing, and wanted_ says which, or the walk has failed.
   BlockRef Fetch(const BlockHandle& handle, BlockKind kind);
   Task<Result<BlockRef>> LoadWanted();
+  // A walk by outlines comes to the next index blocks soon. Precondition: the path ends above an index block.
+  void ReadIndexAhead();
   // Empty: it is not there.
   BlockRef TakeFromBatch(const BlockHandle& handle);
   bool EndsBefore(const IndexBlock::Entry& entry) const;

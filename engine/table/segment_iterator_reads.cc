@@ -69,7 +69,8 @@ SegmentIterator::Run SegmentIterator::RunFrom(uint64_t bytes_max) const {
   Run run{wanted_.end(), false};
   for (uint32_t i = leaf.at + 1; i < end; ++i) {
     const std::optional<IndexBlock::Entry> next = leaf.index.At(i);
-    if (!next || !HandleFits(view_, next->block) || run.end - wanted_.table_offset >= bytes_max) {
+    if (!next || WalksByOutline(options_, *next) || !HandleFits(view_, next->block) ||
+        run.end - wanted_.table_offset >= bytes_max) {
       break;
     }
     run.breaks_off = next->block.table_offset != run.end;
@@ -81,8 +82,31 @@ SegmentIterator::Run SegmentIterator::RunFrom(uint64_t bytes_max) const {
   return run;
 }
 
+void SegmentIterator::ReadIndexAhead() {
+  if (options_.background == nullptr || !options_.fill_cache || goes_backwards() || path_.empty()) {
+    return;
+  }
+  const Cursor& above = path_.back();
+  const uint32_t end = ahead_.EndOfWalk(above.index);
+  for (uint32_t i = above.at; i < end && i - above.at < kIndexBlocksAhead; ++i) {
+    const std::optional<IndexBlock::Entry> entry = above.index.At(i);
+    if (!entry || !HandleFits(view_, entry->block)) {
+      return;
+    }
+    const BlockKey key = CacheKeyOf(view_.id, entry->block);
+    if (!environment_.cache.Peek(key) && !environment_.cache.IsBeingRead(key) &&
+        !options_.background->Start(environment_, view_, {&entry->block, 1}, BlockKind::kIndex,
+                                    options_.purpose)) {
+      return;
+    }
+  }
+}
+
 Task<Result<BlockRef>> SegmentIterator::LoadWanted() {
   const bool is_data = wanted_kind_ == BlockKind::kData;
+  if (wanted_kind_ == BlockKind::kIndex && options_.outlines) {
+    ReadIndexAhead();
+  }
   if (!is_data || !HandleFits(view_, wanted_)) {
     co_return co_await ReadBlock(environment_, view_, wanted_, wanted_kind_, options_.purpose,
                                  options_.fill_cache || (options_.fill_index && !is_data));

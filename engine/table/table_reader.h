@@ -48,6 +48,8 @@ struct TableIteratorOptions {
   // Of a walk that several iterators make one after the other, how far it has been read ahead. Must outlive
   // the iterator; nullptr: it is the only one.
   ReadAheadMarks* marks = nullptr;
+  // Values may be cut short: where an index holds outlines, data blocks are not read.
+  bool outlines = false;
   // Walks on behind a block that fails its checks, as if it held nothing (see ReadOptions in store.h).
   bool pass_over_damage = false;
   // A user key: blocks that begin behind it are not read by a walk forward. Up to it the walk gives every

@@ -12,6 +12,7 @@
 #include "engine/cache/block_cache.h"
 #include "engine/table/block_batch.h"
 #include "engine/table/block_reader.h"
+#include "engine/table/outline.h"
 #include "engine/table/segment_footer.h"
 #include "engine/table/span_cursor.h"
 #include "engine/table/table_format.h"
@@ -320,6 +321,9 @@ void TableVerifier::VerifyEntries(const IndexEntry& entry, std::string_view payl
   const bool whole = UserKeyOf(first) == entry.smallest && UserKeyOf(last) == entry.largest;
   if (count == 0 || count != entry.entries || !(whole_keys_ ? whole : within)) {
     report("a data block differs from its index entry");
+  }
+  if (!entry.outline.empty() && (entry.is_span || !IsOutlineOf(entry.outline, payload))) {
+    report("an outline differs from its block");
   }
   if (is_new) {
     VerifyRestartPoints(entry, payload);

@@ -9,6 +9,10 @@ namespace varve {
 
 namespace {
 
+// Of a reply with attributes: for each entry of it the kernel makes a node, which takes it several
+// microseconds, and the first request of a listing asks for them whether they are wanted or not.
+constexpr size_t kPlusBytesMax = 16 * 1024;
+
 // Packs entries into the bytes of one reply.
 class ReplyPacker final : public DirectorySink {
  public:
@@ -16,13 +20,8 @@ class ReplyPacker final : public DirectorySink {
       : request_(request), into_(into), plus_(plus) {}
 
   bool Add(const DirectoryEntry& entry) override {
-    char name[kNameBytesMax + 1];
-    const size_t length = std::min(entry.name.size(), kNameBytesMax);
-    std::memcpy(name, entry.name.data(), length);
-    name[length] = '\0';
     const std::span<char> rest = into_.subspan(used_);
-    const auto next = static_cast<off_t>(entry.next_offset);
-    const size_t needed = plus_ ? AddPlus(rest, name, entry, next) : AddPlain(rest, name, entry, next);
+    const size_t needed = plus_ ? AddPlus(rest, entry) : AddPlain(rest, entry);
     if (needed > rest.size()) {
       return false;
     }
@@ -33,14 +32,28 @@ class ReplyPacker final : public DirectorySink {
   std::span<const char> packed() const { return into_.first(used_); }
 
  private:
-  size_t AddPlain(std::span<char> rest, const char* name, const DirectoryEntry& entry, off_t next) const {
-    struct stat stat = {};
-    stat.st_ino = entry.inode.value;
-    stat.st_mode = entry.mode;
-    return fuse_add_direntry(request_, rest.data(), rest.size(), name, &stat, next);
+  // As fuse_add_direntry does, for names that do not end with a NUL: most of a listing is this.
+  static size_t AddPlain(std::span<char> rest, const DirectoryEntry& entry) {
+    const size_t length = std::min(entry.name.size(), kNameBytesMax);
+    const size_t needed = FUSE_DIRENT_ALIGN(FUSE_NAME_OFFSET + length);
+    if (needed <= rest.size()) {
+      const fuse_dirent head = {.ino = entry.inode.value,
+                                .off = entry.next_offset,
+                                .namelen = static_cast<uint32_t>(length),
+                                .type = (entry.mode & S_IFMT) >> 12};
+      // What follows the name, up to the next entry, is zero.
+      std::memset(rest.data() + needed - sizeof(uint64_t), 0, sizeof(uint64_t));
+      std::memcpy(rest.data(), &head, FUSE_NAME_OFFSET);
+      std::memcpy(rest.data() + FUSE_NAME_OFFSET, entry.name.data(), length);
+    }
+    return needed;
   }
 
-  size_t AddPlus(std::span<char> rest, const char* name, const DirectoryEntry& entry, off_t next) const {
+  size_t AddPlus(std::span<char> rest, const DirectoryEntry& entry) const {
+    char name[kNameBytesMax + 1];
+    const size_t length = std::min(entry.name.size(), kNameBytesMax);
+    std::memcpy(name, entry.name.data(), length);
+    name[length] = '\0';
     fuse_entry_param param = {};
     if (entry.attributes != nullptr) {
       param = EntryOf(*entry.attributes);
@@ -49,7 +62,8 @@ class ReplyPacker final : public DirectorySink {
       param.attr.st_ino = entry.inode.value;
       param.attr.st_mode = entry.mode;
     }
-    return fuse_add_direntry_plus(request_, rest.data(), rest.size(), name, &param, next);
+    return fuse_add_direntry_plus(request_, rest.data(), rest.size(), name, &param,
+                                  static_cast<off_t>(entry.next_offset));
   }
 
   fuse_req_t request_;
@@ -83,7 +97,8 @@ Task<void> AnswerRead(fuse_req_t request, DirectoryHandle handle, uint64_t offse
   FileSystem& fs = channel.filesystem();
   const RequestUnderWay under_way(channel);
   const AnswerRoom into = channel.TakeAnswerRoom();
-  ReplyPacker packer(request, into.bytes.first(std::min(bytes, kPayloadBytesMax)), plus);
+  ReplyPacker packer(request, into.bytes.first(std::min(bytes, plus ? kPlusBytesMax : kPayloadBytesMax)),
+                     plus);
   Task<Status> operation =
       plus ? fs.ReadDirectoryPlus(handle, offset, packer) : fs.ReadDirectory(handle, offset, packer);
   const Status status = co_await std::move(operation);

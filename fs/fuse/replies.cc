@@ -10,6 +10,9 @@ namespace {
 
 // Every change goes through this mount, so what the kernel knows stays true. A year stands for ever.
 constexpr double kCacheSeconds = 365.0 * 24 * 3600;
+// The C library reads a directory by as much as its st_blksize says, and the kernel (6.16) asks us for as
+// much: three thousand names a request in place of eight hundred.
+constexpr blksize_t kListingBytes = 128 * 1024;
 constexpr int64_t kNanosPerSecond = 1'000'000'000;
 
 timespec TimeOf(int64_t nanos) {
@@ -47,7 +50,7 @@ struct stat StatOf(const Attributes& attributes) {
   stat.st_rdev = attributes.rdev;
   stat.st_size = static_cast<off_t>(attributes.size);
   stat.st_blocks = static_cast<blkcnt_t>(attributes.blocks);
-  stat.st_blksize = kBlockBytes;
+  stat.st_blksize = S_ISDIR(attributes.mode) ? kListingBytes : kBlockBytes;
   stat.st_atim = TimeOf(attributes.atime_nanos);
   stat.st_mtim = TimeOf(attributes.mtime_nanos);
   stat.st_ctim = TimeOf(attributes.ctime_nanos);

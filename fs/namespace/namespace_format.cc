@@ -47,20 +47,25 @@ bool KnownType(uint32_t type) {
          type == S_IFIFO || type == S_IFSOCK;
 }
 
-// Reads fields one after another and remembers whether one was missing or too large.
+// Reads fields one after another and remembers whether one was missing or too large; in line, since a listing
+// reads some of each name's.
 class FieldReader {
  public:
-  explicit FieldReader(std::string_view value) : decoder_(value) {}
+  explicit FieldReader(std::string_view value) : at_(value.data()), end_(at_ + value.size()) {}
 
   uint64_t Number() {
-    // Most numbers are one byte.
-    const std::string_view rest_now = decoder_.rest();
-    if (!rest_now.empty() && static_cast<uint8_t>(rest_now[0]) < 0x80) {
-      return *decoder_.Fixed<uint8_t>();
+    uint64_t n = 0;
+    for (uint32_t shift = 0; at_ < end_ && shift < 64; shift += 7) {
+      const uint64_t byte = static_cast<uint8_t>(*at_++);
+      // The tenth byte has one bit of 64.
+      ok_ = ok_ && (shift < 63 || byte <= 1);
+      n |= (byte & 0x7f) << shift;
+      if (byte < 0x80) {
+        return n;
+      }
     }
-    const std::optional<uint64_t> n = decoder_.Varint();
-    ok_ = ok_ && n.has_value();
-    return n.value_or(0);
+    ok_ = false;
+    return 0;
   }
   uint32_t Number32() {
     const uint64_t n = Number();
@@ -69,17 +74,22 @@ class FieldReader {
   }
   template <typename Integer>
   Integer Fixed() {
-    const std::optional<Integer> n = decoder_.Fixed<Integer>();
-    ok_ = ok_ && n.has_value();
-    return n.value_or(0);
+    if (static_cast<size_t>(end_ - at_) < sizeof(Integer)) {
+      ok_ = false;
+      return 0;
+    }
+    const auto n = LoadFixed<Integer>(at_);
+    at_ += sizeof(Integer);
+    return n;
   }
   int64_t Time(bool present, int64_t base) { return present ? TimeFromDelta(Number(), base) : base; }
 
+  std::string_view rest() const { return {at_, static_cast<size_t>(end_ - at_)}; }
   bool ok() const { return ok_; }
-  std::string_view rest() const { return decoder_.rest(); }
 
  private:
-  Decoder decoder_;
+  const char* at_;
+  const char* const end_;
   bool ok_ = true;
 };
 
@@ -209,6 +219,10 @@ Result<DirentRecord> DecodeDirent(std::string_view value) {
     return reference.error();
   }
   return DirentRecord{reference->inode, reference->type, std::nullopt};
+}
+
+OutlineOptions OutlinesOfDirents() {
+  return {std::string(1, static_cast<char>(NamespaceKind::kDirent)), kDirentSummaryBytesMax};
 }
 
 Result<DirentSummary> DecodeDirentSummary(std::string_view value) {

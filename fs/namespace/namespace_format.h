@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "engine/base/outline_options.h"
 #include "engine/base/result.h"
 #include "fs/namespace/inode.h"
 
@@ -99,6 +100,10 @@ struct DirentSummary {
   uint32_t type = 0;
 };
 Result<DirentSummary> DecodeDirentSummary(std::string_view value);
+// It lies within the first bytes of a dirent's value, as many as this; what follows may be left out.
+inline constexpr uint32_t kDirentSummaryBytesMax = 18;
+// What tables hold so that listings need not read over the content of files.
+OutlineOptions OutlinesOfDirents();
 
 // The value of an orphan: a file without a name, whole; or the chunks that a truncation left to be deleted.
 struct OrphanRecord {

@@ -61,14 +61,15 @@ Task<void> DirectoryStream::Seek(const PassedNames::Place& place) {
   }
 }
 
-Task<Status> DirectoryStream::MoveTo(uint64_t passed) {
+Task<Status> DirectoryStream::MoveTo(uint64_t passed, bool whole_values) {
   const PassedNames::Place place = names_.Nearest(passed);
   if (last_name_ && place.passed == passed && place.last >= *last_name_) {
     co_return Status();
   }
   const NamespaceKey lower = NamespaceKey::Prefix(NamespaceKind::kDirent, inode_);
   const NamespaceKey upper = NamespaceKey::End(NamespaceKind::kDirent, inode_);
-  iterator_ = store_.NewIterator(lower, upper, {.goes_on = place.passed > 0, .marks = &marks_});
+  iterator_ = store_.NewIterator(lower, upper,
+                                 {.goes_on = place.passed > 0, .outlines = !whole_values, .marks = &marks_});
   if (place.passed < names_.first()) {
     names_.Forget(place.passed);
   }

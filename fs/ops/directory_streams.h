@@ -32,11 +32,13 @@ class DirectoryStream {
   // Begins a new pass, of the directory as it is at the next MoveTo.
   void Restart();
   // Behind `passed` entries, or to the end, on the newest state of the store, which is then held until Rest.
-  Task<Status> MoveTo(uint64_t passed);
+  // Without `whole_values`, value() is what DecodeDirentSummary needs of it at least.
+  Task<Status> MoveTo(uint64_t passed, bool whole_values);
   // Passes the entry; kNeedsIo: Load() completes it. Precondition: Valid().
   [[nodiscard]] Step Next();
   Task<void> Load();
-  Status status() const { return iterator_->status(); }
+  // What ended it, where it is not Valid().
+  Status status() const { return iterator_ != nullptr ? iterator_->status() : Status(); }
   // Ends what MoveTo began: nothing of the store is held any more.
   Task<void> Rest();
   bool Valid() const { return !ended_ && iterator_->Valid(); }

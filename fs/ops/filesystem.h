@@ -253,7 +253,13 @@ class FileSystem {
  private:
   explicit FileSystem(std::unique_ptr<FileSystemCore> core);
   Task<Status> List(DirectoryHandle handle, uint64_t offset, DirectorySink& sink, bool plus);
-  Task<Status> ListStream(DirectoryStream& stream, DirectorySink& sink, bool plus);
+  // `version`: that of the directory before the stream was moved to where it stands.
+  Task<Status> ListStream(DirectoryStream& stream, DirectorySink& sink, bool plus, uint64_t version);
+  // A lookup of the entry on which the stream stands, whose value is whole.
+  Task<Result<Attributes>> LookupListed(DirectoryStream& stream, uint64_t version);
+  // Nothing: the directory has changed since `version`.
+  std::optional<Result<Attributes>> TryAcquireEmbedded(InodeNumber parent, std::string_view name,
+                                                       const Inode& inode, uint64_t version);
   Task<Result<size_t>> ReadBytes(InodeNumber inode, uint64_t offset, std::span<char> into,
                                  bool& access_is_due);
 

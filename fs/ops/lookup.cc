@@ -32,6 +32,16 @@ Task<Result<Attributes>> LookupDots(FileSystemCore& core, InodeNumber directory,
 
 }  // namespace
 
+std::optional<Result<Attributes>> FileSystem::TryAcquireEmbedded(InodeNumber parent, std::string_view name,
+                                                                 const Inode& inode, uint64_t version) {
+  // The node may be given this place only if nothing has moved since: a rename mends the nodes it finds.
+  const auto unchanged = [&] { return core_->locks.Unchanged(parent, version); };
+  if (!core_->nodes.AcquireIf(inode.number, NodeLocation::Embedded(parent, name), unchanged)) {
+    return std::nullopt;
+  }
+  return core_->AttributesOf(inode);
+}
+
 std::optional<Result<Attributes>> FileSystem::TryLookup(InodeNumber parent, std::string_view name) {
   if (IsDots(name)) {
     return std::nullopt;
@@ -55,14 +65,10 @@ std::optional<Result<Attributes>> FileSystem::TryLookup(InodeNumber parent, std:
   if (!dirent.ok()) {
     return dirent.error();
   }
-  // The node may be given this place only if nothing has moved since: a rename mends the nodes it finds.
-  const auto unchanged = [&] { return core_->locks.Unchanged(parent, version); };
   if (dirent->embedded) {
-    if (!core_->nodes.AcquireIf(dirent->inode, NodeLocation::Embedded(parent, name), unchanged)) {
-      return std::nullopt;
-    }
-    return core_->AttributesOf(dirent->embedded->inode);
+    return TryAcquireEmbedded(parent, name, dirent->embedded->inode, version);
   }
+  const auto unchanged = [&] { return core_->locks.Unchanged(parent, version); };
   std::optional<Store::Lookup> record =
       core_->store.TryGet(NamespaceKey::OfInode(dirent->inode), ReadOptions());
   if (!record || (record->ok() && !**record)) {

@@ -62,15 +62,29 @@ Task<Status> FileSystem::List(DirectoryHandle handle, uint64_t offset, Directory
       co_return added;
     }
   }
-  Status listed = co_await stream->MoveTo(offset < kDots ? 0 : offset - kDots);
+  const uint64_t version = core_->locks.Version(stream->inode());
+  Status listed = co_await stream->MoveTo(offset < kDots ? 0 : offset - kDots, plus);
   if (listed.ok()) {
-    listed = co_await ListStream(*stream, sink, plus);
+    listed = co_await ListStream(*stream, sink, plus, version);
   }
   co_await stream->Rest();
   co_return listed;
 }
 
-Task<Status> FileSystem::ListStream(DirectoryStream& stream, DirectorySink& sink, bool plus) {
+Task<Result<Attributes>> FileSystem::LookupListed(DirectoryStream& stream, uint64_t version) {
+  const Result<DirentRecord> dirent = DecodeDirent(stream.value());
+  if (dirent.ok() && dirent->embedded) {
+    std::optional<Result<Attributes>> found =
+        TryAcquireEmbedded(stream.inode(), stream.name(), dirent->embedded->inode, version);
+    if (found) {
+      co_return std::move(*found);
+    }
+  }
+  co_return co_await Lookup(stream.inode(), stream.name());
+}
+
+Task<Status> FileSystem::ListStream(DirectoryStream& stream, DirectorySink& sink, bool plus,
+                                    uint64_t version) {
   while (stream.Valid()) {
     const Result<DirentSummary> dirent = DecodeDirentSummary(stream.value());
     if (!dirent.ok()) {
@@ -83,7 +97,7 @@ Task<Status> FileSystem::ListStream(DirectoryStream& stream, DirectorySink& sink
     entry.next_offset = stream.passed() + kDots + 1;
     Attributes attributes;
     if (plus) {
-      Result<Attributes> found = co_await Lookup(stream.inode(), entry.name);
+      Result<Attributes> found = co_await LookupListed(stream, version);
       if (found.ok()) {
         attributes = *found;
         entry.inode = attributes.inode;
@@ -100,11 +114,8 @@ Task<Status> FileSystem::ListStream(DirectoryStream& stream, DirectorySink& sink
     if (stream.Next() == Step::kNeedsIo) {
       co_await stream.Load();
     }
-    if (Status moved = stream.status(); !moved.ok()) {
-      co_return moved;
-    }
   }
-  co_return Status();
+  co_return stream.status();
 }
 
 Task<Status> FileSystem::ReadDirectory(DirectoryHandle handle, uint64_t offset, DirectorySink& sink) {

@@ -21,8 +21,10 @@ class MemorySnapshot final : public Snapshot {
 
 class MemoryStoreIterator final : public StoreIterator {
  public:
-  MemoryStoreIterator(MemoryStore& store, std::string_view lower, std::string_view upper, SequenceNumber at)
-      : store_(store), lower_(lower), upper_(upper), at_(at) {}
+  // Shows no more than `value_bytes` of any value.
+  MemoryStoreIterator(MemoryStore& store, std::string_view lower, std::string_view upper, SequenceNumber at,
+                      size_t value_bytes)
+      : store_(store), lower_(lower), upper_(upper), at_(at), value_bytes_(value_bytes) {}
   ~MemoryStoreIterator() override { store_.Unpin(at_); }
 
   Step Seek(std::string_view key) override {
@@ -46,7 +48,7 @@ class MemoryStoreIterator final : public StoreIterator {
 
   bool Valid() const override { return !pending_ && value_ != nullptr; }
   std::string_view key() const override { return key_; }
-  std::string_view value() const override { return *value_; }
+  std::string_view value() const override { return std::string_view(*value_).substr(0, value_bytes_); }
   Status status() const override { return status_; }
 
  private:
@@ -100,6 +102,7 @@ class MemoryStoreIterator final : public StoreIterator {
   std::string lower_;
   std::string upper_;
   SequenceNumber at_;
+  const size_t value_bytes_;
   Direction direction_ = Direction::kAtOrAfter;
   std::string target_;
   bool pending_ = false;
@@ -198,7 +201,8 @@ std::unique_ptr<StoreIterator> MemoryStore::NewIterator(std::string_view lower, 
     at = options.snapshot->sequence();
   }
   pinned_.insert(at);
-  return std::make_unique<MemoryStoreIterator>(*this, lower, upper, at);
+  const size_t value_bytes = options.outlines ? options_.outline_value_bytes : SIZE_MAX;
+  return std::make_unique<MemoryStoreIterator>(*this, lower, upper, at, value_bytes);
 }
 
 std::shared_ptr<const Snapshot> MemoryStore::GetSnapshot() {

@@ -21,6 +21,8 @@ struct MemoryStoreOptions {
   // TryGet, TryWrite and iterator moves answer that they must wait once in so many calls; 0: never.
   uint64_t waits_one_in = 0;
   uint64_t seed = 1;
+  // What walks by outlines show of values, at most.
+  size_t outline_value_bytes = 18;
 };
 
 // Any thread. Nothing is durable: Clone() stands for what a crash leaves.

@@ -20,6 +20,7 @@ enum class SmallFileOperation {
   kReadAgain,
   kLookUpAbsent,  // a stat of a name that is not there
   kList,          // the names, without a stat of each
+  kListAgain,
   kRename,
   kRemove,  // of renamed files
 };
@@ -31,11 +32,12 @@ std::string_view NameOf(SmallFileOperation operation);
 inline constexpr SmallFileOperation kSmallFileOperations[] = {
     SmallFileOperation::kCreate, SmallFileOperation::kStat,      SmallFileOperation::kStatAgain,
     SmallFileOperation::kRead,   SmallFileOperation::kReadAgain, SmallFileOperation::kLookUpAbsent,
-    SmallFileOperation::kList,   SmallFileOperation::kRename,    SmallFileOperation::kRemove};
+    SmallFileOperation::kList,   SmallFileOperation::kListAgain, SmallFileOperation::kRename,
+    SmallFileOperation::kRemove};
 
 struct SmallFileTimes {
   double seconds = 0;
-  // Of each file; of kList none.
+  // Of each file; of listings none.
   std::vector<uint64_t> nanos;
 };
 

@@ -63,12 +63,14 @@ TEST(SuperblockTest, AnOtherFormatOrUnknownIncompatibleFeatureIsUnsupported) {
   EXPECT_TRUE(DecodeSuperblock(EncodeSuperblock(strange, 0), 0).Is(ErrorCode::kUnsupported));
 }
 
-TEST(SuperblockTest, OfTheFormatBeforeItIsKnown) {
+TEST(SuperblockTest, OfTheFormatsBeforeItIsKnown) {
   Superblock older = Sample();
-  older.format_version = format::kFormatVersionOfWholeKeys;
-  const Result<Superblock> read = DecodeSuperblock(EncodeSuperblock(older, 0), 0);
-  ASSERT_TRUE(read.ok()) << read.ToString();
-  EXPECT_EQ(read->format_version, older.format_version) << "an update writes what it found";
+  for (const uint32_t version : {format::kFormatVersionOfWholeKeys, format::kFormatVersionWithoutOutlines}) {
+    older.format_version = version;
+    const Result<Superblock> read = DecodeSuperblock(EncodeSuperblock(older, 0), 0);
+    ASSERT_TRUE(read.ok()) << read.ToString();
+    EXPECT_EQ(read->format_version, older.format_version) << "an update writes what it found";
+  }
   older.format_version = format::kFormatVersionOfWholeKeys - 1;
   EXPECT_TRUE(DecodeSuperblock(EncodeSuperblock(older, 0), 0).Is(ErrorCode::kUnsupported));
 }

@@ -1,11 +1,14 @@
 // Stores of the format before: they are read and written as they are, and whoever made them can read them.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "engine/space/superblock_store.h"
 #include "engine/store/check_store.h"
 #include "engine/store/store_at_rest.h"
 #include "engine/table/block_reader.h"
 #include "engine/table/segment_footer.h"
+#include "engine/table/segment_layout.h"
 #include "engine/table/table_format.h"
 #include "tests/engine/store/store_harness.h"
 
@@ -60,6 +63,23 @@ class OlderFormat : public ::testing::Test {
     return count;
   }
 
+  // How many entries of indexes have outlines.
+  uint64_t Outlines() {
+    const StoreAtRest store = AtRest();
+    BlockCache cache(0);
+    const TableEnvironment environment{h_.device(), cache, store.superblock.uuid};
+    uint64_t count = 0;
+    store.manifest.version.ForEachTable([&](const LiveTable& table) {
+      for (uint32_t i = 0; i < table.view().segments.size(); ++i) {
+        const SegmentLayout layout =
+            h_.Run(ReadSegmentLayout(environment, table.view(), i, IoPurpose::kCheck)).value();
+        count += std::count_if(layout.blocks.begin(), layout.blocks.end(),
+                               [](const IndexEntry& entry) { return !entry.outline.empty(); });
+      }
+    });
+    return count;
+  }
+
   StoreHarness h_;
 };
 
@@ -67,6 +87,29 @@ TEST_F(OlderFormat, ANewStoreIsOfTheNewOne) {
   Fill(0);
   EXPECT_EQ(FootersOf(true), 0U);
   EXPECT_GT(FootersOf(false), 0U);
+}
+
+// Who knows no later format would drop them, and check nothing of what they say.
+TEST_F(OlderFormat, TablesOfAStoreOfTheFormatBeforeHaveNoOutlines) {
+  StoreOptions options = SmallStoreOptions();
+  options.outlines = {"1", 8};
+  ASSERT_TRUE(h_.Open(options).ok());
+  ASSERT_TRUE(h_.Close().ok());
+  SetFormat(superblock_format::kFormatVersionWithoutOutlines);
+  const auto fill = [&] {
+    ASSERT_TRUE(h_.Open(options).ok());
+    for (int n = 0; n < 200; ++n) {
+      ASSERT_TRUE(h_.Put(std::to_string(1000 + n), std::string(1000, 'v')).ok());
+    }
+    ASSERT_TRUE(h_.Run(h_.store().Settle()).ok());
+    ASSERT_TRUE(h_.Close().ok());
+  };
+  fill();
+  EXPECT_EQ(FootersOf(true), 0U);
+  EXPECT_EQ(Outlines(), 0U);
+  SetFormat(superblock_format::kFormatVersion);
+  fill();
+  EXPECT_GT(Outlines(), 0U);
 }
 
 TEST_F(OlderFormat, TablesOfAnOlderStoreHaveIndexesThatItsMakerKnows) {

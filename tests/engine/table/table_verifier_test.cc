@@ -155,6 +155,24 @@ TEST_F(TableVerifierTest, AnIndexEntryThatIsNotItsBlockIsSeen) {
   EXPECT_THAT(Verify(counts), Contains(HasSubstr("a data block differs from its index entry")));
 }
 
+TEST_F(TableVerifierTest, AnOutlineThatIsNotItsBlocksIsSeen) {
+  const auto outline_of = [this](size_t block, std::string_view value) {
+    BlockBuilder outline;
+    for (const auto& entry : forgery_.blocks[block]) {
+      outline.Add(entry.first, value);
+    }
+    return outline.Finish();
+  };
+  const auto verify = [this](const std::string& outline) {
+    forgery_.change_index = [outline](std::vector<IndexEntry>& index) { index[1].outline = outline; };
+    return Verify(forgery_);
+  };
+  EXPECT_THAT(verify(outline_of(1, "val")), IsEmpty());
+  EXPECT_THAT(verify(outline_of(0, "val")), Contains(HasSubstr("an outline differs from its block")));
+  EXPECT_THAT(verify(outline_of(1, "vel")), Contains(HasSubstr("an outline differs from its block")));
+  EXPECT_THAT(verify("short"), Contains(HasSubstr("an outline differs from its block")));
+}
+
 TEST_F(TableVerifierTest, AnIndexThatIsNotItsSegmentIsSeen) {
   forgery_.change_index = [](std::vector<IndexEntry>& index) { index.pop_back(); };
   EXPECT_THAT(Verify(forgery_), Contains(HasSubstr("an index block differs from what names it")));

@@ -86,6 +86,31 @@ TEST(NamespaceFormat, ASmallFileCostsFewBytesMoreThanItsContent) {
   EXPECT_EQ(summary->type, uint32_t{S_IFREG});
 }
 
+// A listing may see no more of a value than that.
+TEST(NamespaceFormat, TheBeginningOfADirentIsItsSummary) {
+  Inode longest = SampleFile();
+  longest.number = InodeNumber(UINT64_MAX / 2);
+  longest.nlink = 2;
+  longest.rdev = 1;
+  longest.has_xattrs = true;
+  longest.chunked = true;
+  longest.chunk_count = 1;
+  longest.size = 8192;
+  longest.atime_nanos = longest.ctime_nanos = longest.btime_nanos = longest.mtime_nanos + 1;
+  for (const Inode& inode : {SampleFile(), longest}) {
+    std::string value;
+    AppendEmbeddedDirent(value, inode, inode.chunked ? "" : "hello");
+    const Result<DirentSummary> summary =
+        DecodeDirentSummary(std::string_view(value).substr(0, kDirentSummaryBytesMax));
+    ASSERT_TRUE(summary.ok()) << summary.ToString();
+    EXPECT_EQ(summary->inode, inode.number);
+    EXPECT_EQ(summary->type, uint32_t{S_IFREG});
+  }
+  std::string reference;
+  AppendReferenceDirent(reference, longest.number, S_IFREG);
+  EXPECT_LE(reference.size(), kDirentSummaryBytesMax);
+}
+
 TEST(NamespaceFormat, NoPrefixOfARecordDecodes) {
   std::string value;
   AppendEmbeddedDirent(value, SampleFile(), "hello");

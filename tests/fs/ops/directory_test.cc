@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 
+#include "engine/ring/when_all.h"
 #include "tests/fs/ops/ops_fixture.h"
 
 namespace varve {
@@ -166,6 +167,44 @@ TEST(Directory, AnyOffsetThatWasGivenOutIsAPlaceToGoOnFrom) {
     }
   }
   t.fs->ReleaseDirectory(*handle);
+}
+
+TEST(Directory, PlusTakesAttributesFromWhatItWalksOver) {
+  OpsFixture t;
+  MakeMany(t, 0, 300);
+  const InodeNumber first = t.Run(t.fs->Lookup(kRootInode, "0000000"))->inode;
+  ASSERT_TRUE(t.Write(first, 0, std::string(700, 'c')).ok());
+  const uint64_t gets = t.store->gets();
+  const std::vector<ListedEntry> listed = t.List(kRootInode, true);
+  EXPECT_EQ(listed.size(), 302u);
+  EXPECT_LT(t.store->gets() - gets, 10u);
+  for (const ListedEntry& entry : listed) {
+    EXPECT_EQ(entry.counted, entry.name.size() == 7);
+  }
+  EXPECT_EQ(t.Get(first).size, 700u);
+}
+
+// A file that is renamed behind the back of the walk that shows it where it was.
+TEST(Directory, PlusGivesNodesThePlaceThatTheyHave) {
+  OpsFixture t({.waits_one_in = 1});
+  MakeMany(t, 0, 50);
+  const DirectoryHandle handle = OpenRoot(t);
+  CollectingSink sink(100);
+  std::vector<Task<Status>> both;
+  both.push_back(t.fs->ReadDirectoryPlus(handle, 0, sink));
+  both.push_back(t.fs->Rename(kRootInode, "0000049", kRootInode, "z", 0));
+  const auto run = [](std::vector<Task<Status>> tasks) -> Task<Status> {
+    co_return co_await WhenAllOk(std::move(tasks));
+  };
+  ASSERT_TRUE(t.Run(run(std::move(both))).ok());
+  ASSERT_EQ(sink.entries.size(), 52u);
+  EXPECT_EQ(sink.entries.back().name, "0000049") << "the walk has seen it before";
+  for (const ListedEntry& entry : sink.entries) {
+    if (entry.counted) {
+      EXPECT_TRUE(t.Run(t.fs->GetAttributes(entry.inode)).ok()) << entry.name;
+    }
+  }
+  t.fs->ReleaseDirectory(handle);
 }
 
 TEST(Directory, PlusCountsALookupForEachEntryItGave) {
