@@ -10,6 +10,8 @@
 namespace varve {
 namespace {
 
+// At least so much of the cache is left to blocks.
+constexpr uint64_t kNeverReservedShare = 8;
 // A shard holds several of the largest blocks (a 1 MiB value), and 64 shards keep many threads apart.
 constexpr uint64_t kShardBytesMin = 8 * kMiB;
 constexpr uint32_t kShardsMax = 64;
@@ -119,7 +121,7 @@ void BlockCache::KeepWritten(TableId table, uint64_t table_offset, std::string_v
     const uint64_t hash = HashOf(key);
     Shard& shard = *ShardOf(hash);
     if (shard.HasRoomFor(piece.size(), what_for)) {
-      shard.Insert(key, hash, BlockKind::kWritten, BlockRef::CopyOf(piece), CacheStanding::kOnTrial);
+      shard.InsertWritten(key, hash, BlockRef::CopyOf(piece), what_for);
     }
     table_offset += piece.size();
     bytes.remove_prefix(piece.size());
@@ -146,6 +148,23 @@ void BlockCache::DropWritten(TableId table, uint64_t table_offset, uint64_t byte
   const uint64_t end = table_offset + bytes;
   for (uint64_t at = RoundDown(table_offset, kWrittenPieceBytes); at < end; at += kWrittenPieceBytes) {
     Erase(KeyOfPiece(table, at));
+  }
+}
+
+void BlockCache::LetGoOfWritten(TableId table, uint64_t table_offset, uint64_t bytes) {
+  // What begins before has been read before. The next read may begin with the last sector of this one.
+  const uint64_t first = RoundDown(table_offset, kWrittenPieceBytes);
+  const uint64_t end = RoundDown(table_offset + bytes - 1, kWrittenPieceBytes);
+  if (reserves_.load(std::memory_order_relaxed)) {
+    DropWritten(table, first, end - first);
+  }
+}
+
+void BlockCache::ReserveForWritten(uint64_t bytes) {
+  bytes = std::min(bytes, capacity_bytes_ - capacity_bytes_ / kNeverReservedShare);
+  reserves_.store(bytes > 0, std::memory_order_relaxed);
+  for (const std::shared_ptr<Shard>& shard : shards_) {
+    shard->ReserveForWritten(bytes / shards_.size());
   }
 }
 

@@ -9,7 +9,7 @@
 // leave at about the same time, and the page with them. So memory exceeds the charge by little.
 //
 // Beside blocks it keeps pieces of tables as they were written, for merges that are to read them soon: those
-// take only the room that blocks leave, and go first when blocks want it.
+// take the room that blocks leave, and go first when blocks want it, but for what is reserved.
 //
 // Threads: every call from any thread. Entries are spread over shards by hash; a shard's mutex guards its
 // hash table and queues, is held for a few dozen instructions, never across I/O, and never together with
@@ -106,7 +106,8 @@ class BlockCache {
   // The table's bytes from `table_offset` on, which are on their way to the device: kept where there is room,
   // in pieces, of which the last may be short. They push nothing out, older pieces neither: tables are merged
   // in about the order in which they were made, so the oldest are the next. For a later merge they leave a
-  // quarter of the cache to those for the next. Precondition: a multiple of kWrittenPieceBytes.
+  // quarter of the cache to those for the next. Within the reserve they push blocks out, and those for the
+  // next merge push out the oldest that are for later ones. Precondition: a multiple of kWrittenPieceBytes.
   void KeepWritten(TableId table, uint64_t table_offset, std::string_view bytes, WrittenFor what_for);
   // Whether all of `into` could be filled from what is kept; else its bytes are anything.
   bool CopyWritten(TableId table, uint64_t table_offset, std::span<std::byte> into);
@@ -130,6 +131,13 @@ class BlockCache {
   // Whether somebody leads at this moment.
   bool IsBeingRead(const BlockKey& key) const;
 
+  // A merge has read so far, and comes back to none of it: makes room, where room is reserved, for what it
+  // writes.
+  void LetGoOfWritten(TableId table, uint64_t table_offset, uint64_t bytes);
+  // From now on pieces may take so much from blocks, which make room as pieces come. At most seven eighths of
+  // the cache, whatever is asked for.
+  void ReserveForWritten(uint64_t bytes);
+
   // Drops every block of a table that no longer exists.
   void EraseTable(TableId table);
   // Drops a block that no table names any more. Who still reads an older version may bring it back.
@@ -147,6 +155,7 @@ class BlockCache {
 
   uint64_t capacity_bytes_;
   std::atomic<uint64_t> misses_[kBlockKinds] = {};
+  std::atomic<bool> reserves_{false};
   uint32_t shard_mask_ = 0;
   // Shared with what is held.
   std::vector<std::shared_ptr<Shard>> shards_;

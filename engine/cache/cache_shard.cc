@@ -150,11 +150,28 @@ void BlockCache::Shard::Insert(const BlockKey& key, uint64_t hash, BlockKind kin
   added->hash = hash;
   added->block = block;
   added->kind = kind;
-  added->charge = block.charge() + sizeof(Entry) + kEntryOverheadBytes;
+  Insert(std::move(added), standing);
+}
+
+void BlockCache::Shard::InsertWritten(const BlockKey& key, uint64_t hash, const BlockRef& piece,
+                                      WrittenFor what_for) {
+  auto added = std::make_unique<Entry>();
+  added->key = key;
+  added->hash = hash;
+  added->block = piece;
+  added->kind = BlockKind::kWritten;
+  added->what_for = what_for;
+  Insert(std::move(added), CacheStanding::kOnTrial);
+}
+
+void BlockCache::Shard::Insert(std::unique_ptr<Entry> added, CacheStanding standing) {
+  const uint64_t hash = added->hash;
+  const BlockKind kind = added->kind;
+  added->charge = added->block.charge() + sizeof(Entry) + kEntryOverheadBytes;
   Entry* dead = nullptr;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (Find(key, hash) != nullptr) {
+    if (Find(added->key, hash) != nullptr) {
       return;
     }
     if (entries_ >= buckets_.size()) {
@@ -178,6 +195,10 @@ void BlockCache::Shard::Insert(const BlockKey& key, uint64_t hash, BlockKind kin
       LeavePage(entry);
     }
     QueueOf(entry->place).Push(entry);
+    later_bytes_ += IsForLater(*entry) ? entry->charge : 0;
+    if (kind == BlockKind::kWritten) {
+      EvictLater(*entry, &dead);
+    }
     Evict(&dead);
   }
   Free(dead);
@@ -188,7 +209,17 @@ bool BlockCache::Shard::HasRoomFor(uint64_t bytes, WrittenFor what_for) const {
       what_for == WrittenFor::kLaterMerge ? capacity_bytes_ / kWrittenForNextShare : 0;
   const uint64_t charge = bytes + sizeof(Entry) + kEntryOverheadBytes + kPieceOverheadBytes;
   const std::lock_guard<std::mutex> lock(mutex_);
-  return charged_bytes() + charge + left_to_others <= capacity_bytes_;
+  if (charged_bytes() + charge + left_to_others <= capacity_bytes_) {
+    return true;
+  }
+  const uint64_t in_the_way =
+      what_for == WrittenFor::kLaterMerge ? spare_.bytes : spare_.bytes - later_bytes_;
+  return in_the_way + charge <= reserved_bytes_;
+}
+
+void BlockCache::Shard::ReserveForWritten(uint64_t bytes) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  reserved_bytes_ = bytes;
 }
 
 BlockCache::ReadTicket BlockCache::Shard::JoinRead(const BlockKey& key) {
@@ -339,6 +370,7 @@ void BlockCache::Shard::Unlink(Entry* entry, Entry** dead) {
     tables_.erase(entry->key.table);
   }
   counters_[static_cast<size_t>(entry->kind)].charged_bytes -= entry->charge;
+  later_bytes_ -= IsForLater(*entry) ? entry->charge : 0;
   --entries_;
   entry->next_in_bucket = std::exchange(*dead, entry);
 }
@@ -346,13 +378,26 @@ void BlockCache::Shard::Unlink(Entry* entry, Entry** dead) {
 void BlockCache::Shard::Evict(Entry** dead) {
   // Ends before all queues are empty: what is held is but a share of the capacity.
   while (charged_bytes() > capacity_bytes_) {
-    if (spare_.oldest != nullptr) {
+    const bool no_blocks = small_.oldest == nullptr && main_.oldest == nullptr;
+    if (spare_.oldest != nullptr && (spare_.bytes > reserved_bytes_ || no_blocks)) {
       EvictFromSpare(dead);
     } else if (small_.oldest != nullptr &&
                (main_.oldest == nullptr || small_.bytes > capacity_bytes_ / kSmallQueueShare)) {
       EvictFromSmall(dead);
     } else {
       EvictFromMain(dead);
+    }
+  }
+}
+
+// Pieces are few and large.
+void BlockCache::Shard::EvictLater(const Entry& added, Entry** dead) {
+  Entry* next = spare_.oldest;
+  while (next != nullptr && spare_.bytes > reserved_bytes_ && charged_bytes() > capacity_bytes_) {
+    Entry* const entry = std::exchange(next, next->newer);
+    if (IsForLater(*entry) && entry != &added) {
+      ++counters_[static_cast<size_t>(entry->kind)].evictions;
+      Unlink(entry, dead);
     }
   }
 }

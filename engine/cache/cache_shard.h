@@ -28,7 +28,10 @@ class BlockCache::Shard {
   // `standing`: at least, for a block of that kind.
   void Insert(const BlockKey& key, uint64_t hash, BlockKind kind, const BlockRef& block,
               CacheStanding standing);
-  // Whether a piece of a table so large would push nothing out.
+  void InsertWritten(const BlockKey& key, uint64_t hash, const BlockRef& piece, WrittenFor what_for);
+  // What of this shard is reserved.
+  void ReserveForWritten(uint64_t bytes);
+  // Whether a piece of a table so large would push out nothing, or only what it may within the reserve.
   bool HasRoomFor(uint64_t bytes, WrittenFor what_for) const;
   ReadTicket JoinRead(const BlockKey& key);
   bool IsBeingRead(const BlockKey& key) const;
@@ -53,6 +56,8 @@ class BlockCache::Shard {
     uint8_t hits = 0;
     // How many hold it.
     uint32_t holders = 0;
+    // Of a piece of a table.
+    WrittenFor what_for = WrittenFor::kNextMerge;
 
     uint64_t charge = 0;
     Entry* newer = nullptr;
@@ -77,6 +82,7 @@ class BlockCache::Shard {
     uint64_t data_blocks = 0;
   };
 
+  void Insert(std::unique_ptr<Entry> added, CacheStanding standing);
   // All of these: the caller holds mutex_.
   Entry** BucketOf(uint64_t hash) { return &buckets_[hash & (buckets_.size() - 1)]; }
   Entry* Find(const BlockKey& key, uint64_t hash);
@@ -85,6 +91,9 @@ class BlockCache::Shard {
   bool MayHold(const Entry& entry) const;
   // A block that is to stay leaves the page that it was read into.
   static void LeavePage(Entry* entry);
+  static bool IsForLater(const Entry& entry) {
+    return entry.kind == BlockKind::kWritten && entry.what_for == WrittenFor::kLaterMerge;
+  }
   void GrowBuckets();
   void LinkToTable(Entry* entry);
   // Takes the entry out of everything and adds it to the list of the dead, which is freed after unlocking.
@@ -93,6 +102,8 @@ class BlockCache::Shard {
   void EvictFromSmall(Entry** dead);
   void EvictFromMain(Entry** dead);
   void EvictFromSpare(Entry** dead);
+  // Pieces for later merges make room for one for the next within what is reserved.
+  void EvictLater(const Entry& added, Entry** dead);
   uint64_t charged_bytes() const { return small_.bytes + main_.bytes + held_.bytes + spare_.bytes; }
   static void Free(Entry* dead);
 
@@ -105,8 +116,10 @@ class BlockCache::Shard {
   Queue main_;
   // What somebody holds: no candidates for eviction, in no order.
   Queue held_;
-  // Pieces of tables as they were written.
+  // Pieces of tables as they were written, and how many bytes of them are for later merges.
   Queue spare_;
+  uint64_t later_bytes_ = 0;
+  uint64_t reserved_bytes_ = 0;
   // Hashes of keys that left the small queue unproven, each in the place that its hash chooses: a key that
   // comes back while it stands here goes to the main queue.
   std::vector<uint64_t> ghosts_;

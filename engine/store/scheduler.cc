@@ -19,6 +19,7 @@ Scheduler::Scheduler(SchedulerEnvironment environment)
   if (tree_.deletes.enabled()) {
     mix_.emplace(environment_.statistics, environment_.device.counters(), environment_.shape.block_bytes);
     adaptation_.emplace(environment_.shape.adaptation);
+    written_room_.emplace(environment_.jobs.table.cache);
   }
 }
 

@@ -38,6 +38,7 @@
 #include "engine/store/statistics.h"
 #include "engine/store/store_shape.h"
 #include "engine/store/wait_list.h"
+#include "engine/store/written_room.h"
 #include "engine/tree/delete_adaptation.h"
 #include "engine/tree/hidden_purge.h"
 #include "engine/tree/tree_picker.h"
@@ -135,6 +136,11 @@ class Scheduler {
     const std::lock_guard lock(mutex_);
     return adaptation_;
   }
+  // Of the block cache, for what merges read soon.
+  uint64_t reserved_bytes() const {
+    const std::lock_guard lock(mutex_);
+    return written_room_ ? written_room_->reserved_bytes() : 0;
+  }
 
  private:
   // A merge waits for the device at its beginning and its end, whatever it has in flight between: there the
@@ -162,6 +168,10 @@ class Scheduler {
   void SwitchForDeletesLocked();
   void StartPurgesLocked();
   void AdaptLocked();
+  // As TableOutput has it, what merges write there.
+  bool MergesLevel1Soon() const {
+    return !environment_.shape.techniques.append_merge && !environment_.shape.techniques.sst_log;
+  }
   // scheduler_ranges.cc
   void StartRangeJobLocked();
   void StartHiddenPurgesLocked();
@@ -276,6 +286,7 @@ class Scheduler {
   // Where merges for deletes are on.
   std::optional<MixMeter> mix_;
   std::optional<DeleteAdaptation> adaptation_;
+  std::optional<WrittenRoom> written_room_;
   bool range_job_ = false;
   // The last range job has not looked at all tables.
   bool range_work_left_ = false;

@@ -111,9 +111,15 @@ void Scheduler::AdaptLocked() {
     return;
   }
   const TreeConfig before = tree_;
-  if (adaptation_->OnWindow(mix_->Take(), OutlineOf(*environment_.versions.current()))) {
+  const Mix mix = mix_->Take();
+  const StoreOutline outline = OutlineOf(*environment_.versions.current());
+  if (adaptation_->OnWindow(mix, outline)) {
     Apply(adaptation_->thresholds(), adaptation_->limits(), environment_.shape.tree, tree_);
   }
+  WrittenLevels levels{mix.flushes, mix.flushed_bytes};
+  levels.level0_tables = std::max(tree_.level0_tables_trigger, tree_.level0_tables_max);
+  levels.level1_bytes = MergesLevel1Soon() ? outline.level1_bytes : 0;
+  written_room_->OnWindow(levels);
   // What a lower threshold makes due is no debt of writers until there was time for it, a window's: the
   // change itself slows nobody. For the same reason the thresholds of deletes, which also say how far levels
   // may grow, stay out of it.

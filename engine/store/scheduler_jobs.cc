@@ -212,6 +212,12 @@ Task<Status> Scheduler::Compact(const CompactionPlan& plan, uint64_t& dropped) {
   if (MovesTables(plan.kind)) {
     JobOutput moved;
     moved.edit = MoveEdit(plan);
+    if (written_room_ && plan.output_level > (MergesLevel1Soon() ? 1 : 0)) {
+      // They are to lie there for long, and the room is for what merges read soon.
+      for (const PlanInput& input : plan.inputs) {
+        environment_.jobs.table.cache.DropWritten(input.table->id(), 0, input.table->view().used_bytes);
+      }
+    }
     co_return co_await InstallOutput(std::move(moved));
   }
   const std::shared_ptr<const Version> base = environment_.versions.current();

@@ -26,6 +26,8 @@ constexpr size_t kRangeTombstonesMax = 4096;
 constexpr size_t kRangeTombstonesMemoryMax = 64 * kMiB;
 // Indexes that are read before others have their turn, and what was learnt is used.
 constexpr size_t kEstimatesAtOnce = 32;
+// The same of range tombstones that may be over one another.
+constexpr size_t kTombstonesAtOnce = 32;
 // The same of tables that are only looked up.
 constexpr size_t kTablesAtOnce = 256;
 
@@ -141,7 +143,18 @@ Task<void> Scheduler::RunRangeJob() {
 Task<Status> Scheduler::RetireRangeTombstones(const Version& version,
                                               const std::vector<SequenceNumber>& snapshots) {
   VersionEdit edit;
-  edit.removed_range_tombstones = RangeTombstonesToRetire(version, snapshots);
+  const RangeTombstones& tombstones = *version.range_tombstones();
+  std::vector<SequenceNumber> numbers;
+  numbers.reserve(tombstones.size());
+  tombstones.ForEach([&](const RangeTombstone& tombstone) { numbers.push_back(tombstone.sequence); });
+  for (size_t i = 0; i < numbers.size() && !cancelled_.load(); ++i) {
+    if (MayRetire(version, *tombstones.Find(numbers[i]), snapshots)) {
+      edit.removed_range_tombstones.push_back(numbers[i]);
+    }
+    if (i % kTombstonesAtOnce == kTombstonesAtOnce - 1) {
+      co_await Executor::Current().Yield();
+    }
+  }
   if (edit.removed_range_tombstones.empty()) {
     co_return OkStatus();
   }

@@ -267,7 +267,8 @@ void WriteCompactions(JsonWriter& json, const Version& version, const StoreStati
   json.End();
 }
 
-void WriteAdaptation(JsonWriter& json, const DeleteAdaptation& adaptation, const TreeConfig& tree) {
+void WriteAdaptation(JsonWriter& json, const DeleteAdaptation& adaptation, const TreeConfig& tree,
+                     uint64_t reserved_bytes) {
   json.Begin("delete_adaptation");
   json.Number("windows", adaptation.windows());
   json.Number("changes", adaptation.changes());
@@ -275,6 +276,7 @@ void WriteAdaptation(JsonWriter& json, const DeleteAdaptation& adaptation, const
   json.Real("reclaim_min", tree.deletes.reclaim_min);
   json.Real("level1_share_max", tree.deletes.share_max);
   json.Real("dense_share", tree.deletes.dense_share);
+  json.Number("cache_reserved_bytes", reserved_bytes);
   const Mix& mix = adaptation.last_mix();
   json.Begin("last_window");
   json.Number("flushes", mix.flushes);
@@ -392,7 +394,7 @@ std::string StoreImpl::StatisticsJson() const {
     json.Number("compaction_debt_bytes", CompactionDebtBytes(*version, tree));
   }
   if (scheduler_ != nullptr && tree.deletes.enabled()) {
-    WriteAdaptation(json, *scheduler_->adaptation(), tree);
+    WriteAdaptation(json, *scheduler_->adaptation(), tree, scheduler_->reserved_bytes());
   }
   if (hot_map_ != nullptr) {
     WriteHotMap(json, *hot_map_);

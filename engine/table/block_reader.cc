@@ -48,7 +48,12 @@ Result<std::vector<DevicePiece>> LocateTableBytes(const BlockDevice& device, con
 Task<Status> ReadTableBytes(const TableEnvironment& environment, const TableView& view, uint64_t table_offset,
                             std::span<std::byte> into, IoPurpose purpose) {
   BlockDevice& device = environment.device;
-  if (purpose == IoPurpose::kCompaction && environment.cache.CopyWritten(view.id, table_offset, into)) {
+  const bool from_memory = purpose == IoPurpose::kCompaction || purpose == IoPurpose::kUserRead;
+  if (from_memory && environment.cache.CopyWritten(view.id, table_offset, into)) {
+    // So much at once only a walk reads.
+    if (purpose == IoPurpose::kCompaction && into.size() >= kWrittenPieceBytes) {
+      environment.cache.LetGoOfWritten(view.id, table_offset, into.size());
+    }
     co_return OkStatus();
   }
   while (!into.empty()) {

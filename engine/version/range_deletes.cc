@@ -63,19 +63,9 @@ bool MayHideAny(const Version& version, const RangeTombstone& tombstone) {
   return false;
 }
 
-std::vector<SequenceNumber> RangeTombstonesToRetire(const Version& version,
-                                                    const std::vector<SequenceNumber>& snapshots) {
-  std::vector<SequenceNumber> retired;
-  const RangeTombstones* const tombstones = version.range_tombstones();
-  if (tombstones == nullptr) {
-    return retired;
-  }
-  tombstones->ForEach([&](const RangeTombstone& tombstone) {
-    if (IsShadowed(*tombstones, tombstone, snapshots) || !MayHideAny(version, tombstone)) {
-      retired.push_back(tombstone.sequence);
-    }
-  });
-  return retired;
+bool MayRetire(const Version& version, const RangeTombstone& tombstone,
+               const std::vector<SequenceNumber>& snapshots) {
+  return IsShadowed(*version.range_tombstones(), tombstone, snapshots) || !MayHideAny(version, tombstone);
 }
 
 }  // namespace varve

@@ -121,5 +121,92 @@ TEST(WrittenPieces, CountAsNoBlocksAndNoHits) {
   EXPECT_EQ(cache.statistics().of(BlockKind::kWritten).hits, 2u);
 }
 
+BlockKey BlockAt(uint64_t n) {
+  return {TableId(100), Generation(1), n * 4096};
+}
+
+void FillWithBlocks(BlockCache& cache, uint64_t first) {
+  for (uint64_t n = first; n < first + 600; ++n) {
+    cache.Insert(BlockAt(n), BlockKind::kData, BlockRef::CopyOf(Bytes(4096)));
+    EXPECT_LE(cache.statistics().charged_bytes, cache.capacity_bytes());
+  }
+}
+
+TEST(WrittenPieces, TakeWhatIsReservedFromBlocksAndKeepIt) {
+  BlockCache cache(1 * kMiB, 1);
+  FillWithBlocks(cache, 0);
+  cache.ReserveForWritten(520 * kKiB);
+  const std::string bytes = Bytes(12 * kWrittenPieceBytes);
+  cache.KeepWritten(kTable, 0, bytes, WrittenFor::kNextMerge);
+  EXPECT_LE(cache.statistics().charged_bytes, 1 * kMiB);
+  FillWithBlocks(cache, 1000);
+  const auto fit = 7 * kWrittenPieceBytes;
+  EXPECT_EQ(Kept(cache, 0, fit), bytes.substr(0, fit)) << "blocks pushed out what was reserved";
+  EXPECT_FALSE(Kept(cache, 8 * kWrittenPieceBytes, 1)) << "more than is reserved was taken from blocks";
+  EXPECT_GT(cache.CachedDataBlocks(TableId(100)), 100u);
+}
+
+TEST(WrittenPieces, ForTheNextMergePushOutThoseForLaterOnesWithinTheReserve) {
+  BlockCache cache(1 * kMiB, 1);
+  FillWithBlocks(cache, 0);
+  cache.ReserveForWritten(460 * kKiB);
+  for (uint64_t table = 1; table <= 10; ++table) {
+    cache.KeepWritten(TableId(table), 0, Bytes(kWrittenPieceBytes), WrittenFor::kLaterMerge);
+  }
+  EXPECT_TRUE(Kept(cache, 0, 1, TableId(7)));
+  EXPECT_FALSE(Kept(cache, 0, 1, TableId(8))) << "a later merge's pushed something out";
+  const uint64_t blocks = cache.CachedDataBlocks(TableId(100));
+  cache.KeepWritten(TableId(30), 0, Bytes(4 * kWrittenPieceBytes), WrittenFor::kNextMerge);
+  EXPECT_TRUE(Kept(cache, 0, 4 * kWrittenPieceBytes, TableId(30)));
+  EXPECT_FALSE(Kept(cache, 0, 1, TableId(4)));
+  EXPECT_TRUE(Kept(cache, 0, 1, TableId(5))) << "more than had to went";
+  EXPECT_EQ(cache.CachedDataBlocks(TableId(100)), blocks);
+  cache.KeepWritten(TableId(31), 0, Bytes(5 * kWrittenPieceBytes), WrittenFor::kNextMerge);
+  EXPECT_TRUE(Kept(cache, 0, 4 * kWrittenPieceBytes, TableId(30)));
+  EXPECT_TRUE(Kept(cache, 0, 3 * kWrittenPieceBytes, TableId(31)));
+  EXPECT_FALSE(Kept(cache, 4 * kWrittenPieceBytes, 1, TableId(31)))
+      << "the next merge's pushed out their like";
+}
+
+TEST(WrittenPieces, GoOnceAMergeHasReadThemWhereRoomIsReserved) {
+  BlockCache cache(4 * kMiB, 1);
+  cache.KeepWritten(kTable, 0, Bytes(6 * kWrittenPieceBytes), WrittenFor::kNextMerge);
+  cache.LetGoOfWritten(kTable, 0, 2 * kWrittenPieceBytes);
+  EXPECT_TRUE(Kept(cache, 0, 6 * kWrittenPieceBytes));
+  cache.ReserveForWritten(1 * kMiB);
+  cache.LetGoOfWritten(kTable, kWrittenPieceBytes + 1000, 3 * kWrittenPieceBytes);
+  EXPECT_TRUE(Kept(cache, 0, kWrittenPieceBytes));
+  EXPECT_FALSE(Kept(cache, kWrittenPieceBytes, 1)) << "what begins before was read before";
+  EXPECT_FALSE(Kept(cache, 3 * kWrittenPieceBytes, 1));
+  EXPECT_TRUE(Kept(cache, 4 * kWrittenPieceBytes, 2 * kWrittenPieceBytes))
+      << "what goes on behind was not read";
+  cache.LetGoOfWritten(kTable, 4 * kWrittenPieceBytes + 10, 100);
+  EXPECT_TRUE(Kept(cache, 4 * kWrittenPieceBytes, 1));
+  // Its last sector is read once more with what follows.
+  cache.LetGoOfWritten(kTable, 4 * kWrittenPieceBytes, kWrittenPieceBytes);
+  EXPECT_TRUE(Kept(cache, 4 * kWrittenPieceBytes, 1));
+}
+
+TEST(WrittenPieces, GiveUpWhatIsReservedNoMore) {
+  BlockCache cache(1 * kMiB, 1);
+  FillWithBlocks(cache, 0);
+  cache.ReserveForWritten(520 * kKiB);
+  cache.KeepWritten(kTable, 0, Bytes(7 * kWrittenPieceBytes), WrittenFor::kNextMerge);
+  cache.ReserveForWritten(0);
+  FillWithBlocks(cache, 1000);
+  EXPECT_EQ(cache.statistics().of(BlockKind::kWritten).charged_bytes, 0u);
+  EXPECT_FALSE(Kept(cache, 0, 1));
+}
+
+TEST(WrittenPieces, LeaveBlocksAnEighthWhateverIsReserved) {
+  BlockCache cache(1 * kMiB, 1);
+  FillWithBlocks(cache, 0);
+  cache.ReserveForWritten(UINT64_MAX);
+  cache.KeepWritten(kTable, 0, Bytes(20 * kWrittenPieceBytes), WrittenFor::kNextMerge);
+  FillWithBlocks(cache, 1000);
+  EXPECT_GE(cache.statistics().of(BlockKind::kData).charged_bytes, 128 * kKiB);
+  EXPECT_TRUE(Kept(cache, 0, 12 * kWrittenPieceBytes));
+}
+
 }  // namespace
 }  // namespace varve

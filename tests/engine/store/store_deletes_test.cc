@@ -77,6 +77,48 @@ class StoreDeletes : public ::testing::Test {
   State state_;
 };
 
+// Uniform gets keep the cache full of blocks that hardly anybody asks for again.
+TEST_F(StoreDeletes, MergesFindWhatWasWrittenLastThoughReadersFillTheCache) {
+  options_.block_cache_bytes = 384 * kKiB;
+  const auto read_share = [&](bool with_deletes) {
+    options_.techniques.delete_aware = with_deletes;
+    StoreHarness harness;
+    EXPECT_TRUE(harness.Open(options_).ok());
+    const auto read_by_merges = [&] {
+      return harness.device().counters().of(IoPurpose::kCompaction).read_bytes.load();
+    };
+    Prng random{1};
+    uint64_t before = 0;
+    for (uint64_t i = 0; i < 60'000; i++) {
+      EXPECT_TRUE(harness.Put(KeyNumbered(random.Below(10'000)), std::string(300, 'v')).ok());
+      if (i % 8 == 0) {
+        (void)harness.Get(KeyNumbered(random.Below(10'000)));
+      }
+      before = i == 20'000 ? read_by_merges() : before;
+    }
+    const std::string json = harness.store().StatisticsJson();
+    EXPECT_EQ(json.find("\"cache_reserved_bytes\":") != std::string::npos, with_deletes);
+    EXPECT_EQ(json.find("\"cache_reserved_bytes\":0"), std::string::npos) << json;
+    return read_by_merges() - before;
+  };
+  const uint64_t with = read_share(true);
+  const uint64_t without = read_share(false);
+  EXPECT_LT(with, without * 3 / 4);
+}
+
+// Tables that no merge of a load in order reads move down one level after the other.
+TEST_F(StoreDeletes, WhatMovesFarDownIsKeptForNoMerge) {
+  ASSERT_TRUE(harness_.Open(options_).ok());
+  for (uint64_t n = 0; n < 10'000; n++) {
+    Put(n);
+  }
+  Settle();
+  const Version& version = watcher_.newest();
+  const uint64_t above = version.totals(0).valid_bytes + version.totals(1).valid_bytes;
+  EXPECT_GT(Statistic("delete_adaptation", "cache_reserved_bytes"), 0u);
+  EXPECT_LE(Statistic("written", "charged_bytes"), above + above / 4);
+}
+
 TEST_F(StoreDeletes, WhatARangeOfDeletesHidesIsGoneOnceTheStoreHasSettled) {
   ASSERT_TRUE(harness_.Open(options_).ok());
   Fill(4'000);

@@ -100,7 +100,79 @@ Task<Status> ReadRounds(Store& store, uint64_t writers, const std::atomic<bool>&
   co_return OkStatus();
 }
 
-TEST(StoreThreads, ReactorsWriteAndReadAtOnceAndNobodySeesHalfABatch) {
+std::string OwnKey(uint64_t writer, uint64_t n) {
+  return std::to_string(writer) + "/" + std::to_string(100 + n);
+}
+
+// Each batch deletes the range of all keys of one writer, and sets those anew to the round's number of which
+// this is not the third.
+Task<Status> DeleteRounds(Store& store, uint64_t writer, uint64_t rounds) {
+  for (uint64_t round = 1; round <= rounds; round++) {
+    WriteBatch batch;
+    batch.DeleteRange(OwnKey(writer, 0), OwnKey(writer, 50));
+    for (uint64_t n = 0; n < 50; n++) {
+      if (n % 3 != round % 3) {
+        batch.Put(OwnKey(writer, n), std::to_string(round) + std::string(100, '.'));
+      }
+    }
+    std::optional<Status> done = store.TryWrite(batch, Durability::kInterval);
+    if (!done) {
+      Status waited = co_await store.Write(batch, Durability::kInterval);
+      done.emplace(std::move(waited));
+    }
+    if (!done->ok()) {
+      co_return *std::move(done);
+    }
+    for (uint64_t n = round % 40; n < round % 40 + 3; n++) {
+      Store::Lookup own = co_await store.Get(OwnKey(writer, n), {});
+      if (!own.ok() || own->has_value() != (n % 3 != round % 3) ||
+          (own->has_value() && std::stoull(std::string((*own)->bytes())) != round)) {
+        co_return Corruption("a writer sees what its range hides, or does not see what it wrote");
+      }
+    }
+  }
+  co_return OkStatus();
+}
+
+Task<Status> ReadWhatRangesLeave(Store& store, uint64_t writers, const std::atomic<bool>& stop,
+                                 uint64_t seed) {
+  Prng random(seed);
+  while (!stop.load()) {
+    const uint64_t writer = random.Below(writers);
+    const std::unique_ptr<StoreIterator> it = store.NewIterator({}, {}, {});
+    std::string seen;
+    uint64_t count = 0;
+    Step step = it->Seek(OwnKey(writer, 0));
+    while (true) {
+      if (step == Step::kNeedsIo) {
+        co_await it->Load();
+      }
+      if (!it->Valid() || it->key() >= OwnKey(writer, 50)) {
+        break;
+      }
+      const uint64_t n = std::stoull(std::string(it->key().substr(it->key().find('/') + 1))) - 100;
+      if ((count > 0 && seen != it->value()) || n % 3 == std::stoull(std::string(it->value())) % 3) {
+        co_return Corruption("a reader saw what a range hides");
+      }
+      seen = it->value();
+      count++;
+      step = it->Next();
+    }
+    if (!it->status().ok()) {
+      co_return it->status();
+    }
+    if (count != 0 && count != 33 && count != 34) {
+      co_return Corruption("a reader saw half a batch");
+    }
+    co_await Executor::Current().Yield();
+  }
+  co_return OkStatus();
+}
+
+using Write = Task<Status> (*)(Store& store, uint64_t writer, uint64_t rounds);
+using Read = Task<Status> (*)(Store& store, uint64_t writers, const std::atomic<bool>& stop, uint64_t seed);
+
+void RunAtOnce(Write write, Read read_all, const Techniques& techniques) {
   constexpr uint64_t kWriters = 4;
   constexpr uint64_t kRounds = 150;
   SystemClock clock;
@@ -126,6 +198,7 @@ TEST(StoreThreads, ReactorsWriteAndReadAtOnceAndNobodySeesHalfABatch) {
   options.level1_bytes = 256 * kKiB;
   options.block_cache_bytes = 512 * kKiB;
   options.commit_interval_nanos = 5'000'000;
+  options.techniques = techniques;
   StoreEnvironment environment{**device, clock, logger, {&background.reactor()}, 7};
   Result<std::unique_ptr<Store>> opened = RunTask(here, OpenStore(std::move(environment), options));
   ASSERT_TRUE(opened.ok()) << opened.ToString();
@@ -148,11 +221,11 @@ TEST(StoreThreads, ReactorsWriteAndReadAtOnceAndNobodySeesHalfABatch) {
   const auto start = [&](Reactor& on, Task<void> task) { SpawnOn(on, std::move(task)); };
   for (uint64_t i = 0; i < kWriters; i++) {
     Reactor& on = i % 2 == 0 ? front.reactor() : here;
-    start(on, Worker::On(on, WriteRounds(store, i, kRounds), written[i], writers_left));
+    start(on, Worker::On(on, write(store, i, kRounds), written[i], writers_left));
   }
   for (uint64_t i = 0; i < 2; i++) {
     Reactor& on = i % 2 == 0 ? front.reactor() : here;
-    start(on, Worker::On(on, ReadRounds(store, kWriters, stop, i), read[i], readers_left));
+    start(on, Worker::On(on, read_all(store, kWriters, stop, i), read[i], readers_left));
   }
   struct Wait {
     static Task<void> Until(const std::atomic<int>& left) {
@@ -173,6 +246,16 @@ TEST(StoreThreads, ReactorsWriteAndReadAtOnceAndNobodySeesHalfABatch) {
   const Status closed = RunTask(here, store.Close());
   EXPECT_TRUE(closed.ok()) << closed.ToString();
   opened->reset();
+}
+
+TEST(StoreThreads, ReactorsWriteAndReadAtOnceAndNobodySeesHalfABatch) {
+  RunAtOnce(WriteRounds, ReadRounds, StoreOptions().techniques);
+}
+
+TEST(StoreThreads, ReactorsDeleteRangesAndReadAtOnceAndNobodySeesWhatTheyHide) {
+  Techniques techniques = StoreOptions().techniques;
+  techniques.delete_aware = true;
+  RunAtOnce(DeleteRounds, ReadWhatRangesLeave, techniques);
 }
 
 }  // namespace

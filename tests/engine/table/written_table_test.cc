@@ -1,4 +1,5 @@
-// Tables that are merged soon: what was written of them is kept in memory, for merges alone.
+// Tables that are merged soon: what was written of them is kept in memory, for merges and whoever reads them
+// meanwhile.
 #include <gtest/gtest.h>
 
 #include "tests/engine/table/table_fixture.h"
@@ -53,6 +54,29 @@ TEST_P(WrittenTableTest, AMergeReadsThemWithoutTheDevice) {
   const TableView view = BuildMergedSoon(entries);
   EXPECT_EQ(Walk(view), entries);
   EXPECT_EQ(ReadsFor(IoPurpose::kCompaction), 0u);
+}
+
+TEST_P(WrittenTableTest, SoDoUsersMeanwhile) {
+  const Entries entries = NumberedEntries(kRecords, 300);
+  const TableView view = BuildMergedSoon(entries);
+  EXPECT_EQ(Walk(view, IoPurpose::kUserRead), entries);
+  EXPECT_EQ(ReadsFor(IoPurpose::kUserRead), 0u);
+}
+
+TEST_P(WrittenTableTest, AMergeLetsGoOfWhatItHasReadWhereRoomIsReserved) {
+  const Entries entries = NumberedEntries(kRecords, 300);
+  const TableView view = BuildMergedSoon(entries);
+  EXPECT_EQ(Walk(view), entries);
+  const uint64_t held = fixture.cache.statistics().of(BlockKind::kWritten).charged_bytes;
+  fixture.cache.ReserveForWritten(1 * kMiB);
+  EXPECT_EQ(Walk(view, IoPurpose::kUserRead), entries);
+  EXPECT_EQ(fixture.cache.statistics().of(BlockKind::kWritten).charged_bytes, held);
+  EXPECT_EQ(Walk(view), entries);
+  EXPECT_EQ(ReadsFor(IoPurpose::kCompaction), 0u);
+  EXPECT_LE(fixture.cache.statistics().of(BlockKind::kWritten).charged_bytes, held / 3);
+  // Who gave up and begins anew reads what is gone.
+  EXPECT_EQ(Walk(view), entries);
+  EXPECT_GT(ReadsFor(IoPurpose::kCompaction), 0u);
 }
 
 TEST_P(WrittenTableTest, OthersReadWhatLiesOnTheDevice) {

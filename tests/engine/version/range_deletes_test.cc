@@ -35,6 +35,16 @@ class RangeDeletesTest : public testing::Test {
     edit.last_sequence = SequenceNumber(1000);
     return ApplyVersionEdit(Version(), edit, *std::make_shared<LiveTables>(nullptr)).value();
   }
+  static std::vector<SequenceNumber> Retired(const Version& version,
+                                             const std::vector<SequenceNumber>& snapshots) {
+    std::vector<SequenceNumber> retired;
+    version.range_tombstones()->ForEach([&](const RangeTombstone& tombstone) {
+      if (MayRetire(version, tombstone, snapshots)) {
+        retired.push_back(tombstone.sequence);
+      }
+    });
+    return retired;
+  }
 };
 
 TEST_F(RangeDeletesTest, ATombstoneIsNeededForOlderRecordsOfAnyTableThatMeetsIt) {
@@ -76,17 +86,16 @@ TEST_F(RangeDeletesTest, NothingOfATableIsSeenOnlyUnderOneThatIsNewerThanAllOfIt
 TEST_F(RangeDeletesTest, WhatHidesNothingRetires) {
   const Version version =
       VersionOf({1, Part::kTree}, View(0), {Tombstone("a", "b", 50), Tombstone("c", "d", 60)});
-  EXPECT_THAT(RangeTombstonesToRetire(version, {SequenceNumber(1000)}), ElementsAre(SequenceNumber(50)));
+  EXPECT_THAT(Retired(version, {SequenceNumber(1000)}), ElementsAre(SequenceNumber(50)));
 }
 
 TEST_F(RangeDeletesTest, OneUnderANewerOneRetiresUnlessASnapshotSeesItAlone) {
   const Version version =
       VersionOf({1, Part::kTree}, View(0), {Tombstone("c", "d", 50), Tombstone("c", "d", 60)});
-  EXPECT_THAT(RangeTombstonesToRetire(version, {SequenceNumber(1000)}), ElementsAre(SequenceNumber(50)));
-  EXPECT_THAT(RangeTombstonesToRetire(version, {SequenceNumber(49), SequenceNumber(60)}),
-              ElementsAre(SequenceNumber(50)));
-  EXPECT_THAT(RangeTombstonesToRetire(version, {SequenceNumber(50), SequenceNumber(1000)}), IsEmpty());
-  EXPECT_THAT(RangeTombstonesToRetire(version, {SequenceNumber(59), SequenceNumber(1000)}), IsEmpty());
+  EXPECT_THAT(Retired(version, {SequenceNumber(1000)}), ElementsAre(SequenceNumber(50)));
+  EXPECT_THAT(Retired(version, {SequenceNumber(49), SequenceNumber(60)}), ElementsAre(SequenceNumber(50)));
+  EXPECT_THAT(Retired(version, {SequenceNumber(50), SequenceNumber(1000)}), IsEmpty());
+  EXPECT_THAT(Retired(version, {SequenceNumber(59), SequenceNumber(1000)}), IsEmpty());
 }
 
 TEST_F(RangeDeletesTest, OneThatGoesTooEarlyIsSeen) {
