@@ -5,6 +5,8 @@
 #include <array>
 #include <utility>
 
+#include "engine/store/statistics.h"
+
 namespace varve {
 
 namespace {
@@ -39,7 +41,8 @@ uint64_t Sum(const std::vector<const ChannelStatistics*>& channels, Field field)
 
 std::string MountStatisticsJson(std::string_view store_json, const FileSystemStatistics& filesystem,
                                 std::string_view transport,
-                                const std::vector<const ChannelStatistics*>& channels) {
+                                const std::vector<const ChannelStatistics*>& channels,
+                                const ReactorTurns& turns) {
   std::string json(store_json.substr(0, store_json.rfind('}')));
   // An empty object has no member to put a comma after.
   const std::string_view separator = json.find('"') == std::string::npos ? "" : ",";
@@ -58,7 +61,12 @@ std::string MountStatisticsJson(std::string_view store_json, const FileSystemSta
     json += fmt::format(R"({}"{}":{})", comma, request.second, count);
     comma = ",";
   }
-  json += "}}}";
+  Histogram of_requests;
+  for (const Histogram* const reactor : turns.of_requests) {
+    of_requests.Merge(*reactor);
+  }
+  json += fmt::format(R"(}}}},"turn_nanos":{{"requests":{},"background":{}}}}})", HistogramJson(of_requests),
+                      HistogramJson(*turns.of_background));
   return json;
 }
 

@@ -5,14 +5,22 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/base/histogram.h"
 #include "fs/fuse/channel.h"
 #include "fs/ops/filesystem.h"
 
 namespace varve {
 
-// `store_json`, an object, with the members "filesystem" and "fuse" added.
+// How long the turns of reactors last (Reactor::turns).
+struct ReactorTurns {
+  std::vector<const Histogram*> of_requests;
+  const Histogram* of_background = nullptr;  // of flushes and merges
+};
+
+// `store_json`, an object, with the members "filesystem", "fuse" and "turn_nanos" added.
 std::string MountStatisticsJson(std::string_view store_json, const FileSystemStatistics& filesystem,
                                 std::string_view transport,
-                                const std::vector<const ChannelStatistics*>& channels);
+                                const std::vector<const ChannelStatistics*>& channels,
+                                const ReactorTurns& turns);
 
 }  // namespace varve

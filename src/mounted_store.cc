@@ -367,11 +367,14 @@ std::string MountedStore::StopScrub() {
 
 std::string MountedStore::StatisticsJson() const {
   std::vector<const ChannelStatistics*> channels;
+  ReactorTurns turns;
   for (const Lane& lane : lanes_) {
     channels.push_back(&lane.channel->statistics());
+    turns.of_requests.push_back(&lane.thread->reactor().turns());
   }
+  turns.of_background = &background_->reactor().turns();
   return MountStatisticsJson(store_->StatisticsJson(), filesystem_->Statistics(),
-                             lanes_.front().transport->name(), channels);
+                             lanes_.front().transport->name(), channels, turns);
 }
 
 }  // namespace varve

@@ -27,6 +27,18 @@ uint64_t Histogram::UpperBoundOf(size_t bucket) {
 void Histogram::Add(uint64_t value) {
   counts_[BucketOf(value)].fetch_add(1, std::memory_order_relaxed);
   sum_.fetch_add(value, std::memory_order_relaxed);
+  RaiseMax(value);
+}
+
+void Histogram::Merge(const Histogram& other) {
+  for (size_t i = 0; i < kBuckets; i++) {
+    counts_[i].fetch_add(other.counts_[i].load(std::memory_order_relaxed), std::memory_order_relaxed);
+  }
+  sum_.fetch_add(other.sum(), std::memory_order_relaxed);
+  RaiseMax(other.max());
+}
+
+void Histogram::RaiseMax(uint64_t value) {
   uint64_t seen = max_.load(std::memory_order_relaxed);
   while (seen < value && !max_.compare_exchange_weak(seen, value, std::memory_order_relaxed)) {
   }

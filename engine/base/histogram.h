@@ -21,12 +21,15 @@ class Histogram {
   // Upper bound of the bucket that holds the q-quantile, 0 < q <= 1; 0 when empty.
   uint64_t Quantile(double q) const;
   void Reset();
+  // Adds what `other` has counted.
+  void Merge(const Histogram& other);
 
  private:
   static constexpr size_t kBucketsPerOctave = 8;
   static constexpr size_t kBuckets = 62 * kBucketsPerOctave;
   static size_t BucketOf(uint64_t value);
   static uint64_t UpperBoundOf(size_t bucket);
+  void RaiseMax(uint64_t value);
 
   std::array<std::atomic<uint64_t>, kBuckets> counts_{};
   std::atomic<uint64_t> sum_{0};

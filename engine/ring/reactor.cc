@@ -230,20 +230,25 @@ void Reactor::Turn() {
   if (!timers_.empty()) {
     timers_.MoveDue(clock_.MonotonicNanos(), ready_);
   }
-  const bool had_work = !ready_.empty();
-  if (had_work) {
-    ResumeReady();
+  if (ready_.empty() && !HasCompletions()) {
+    WaitForWork();
+    return;
   }
+  const uint64_t begin = clock_.MonotonicNanos();
+  ResumeReady();
   const bool more_work = !ready_.empty();
   if (more_work && (io_uring_sq_ready(ring_.get()) > 0 || KernelWantsIn())) {
     ++counters_.enters;
     io_uring_submit_and_get_events(ring_.get());
   }
-  if (io_uring_cq_ready(ring_.get()) > 0 || !stashed_.empty()) {
+  if (HasCompletions()) {
     HandleCompletions();
-  } else if (!had_work) {
-    WaitForWork();
   }
+  turns_.Add(clock_.MonotonicNanos() - begin);
+}
+
+bool Reactor::HasCompletions() const {
+  return io_uring_cq_ready(ring_.get()) > 0 || !stashed_.empty();
 }
 
 void Reactor::ResumeReady() {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "engine/base/clock.h"
+#include "engine/base/histogram.h"
 #include "engine/base/result.h"
 #include "engine/ring/executor.h"
 #include "engine/ring/mailbox.h"
@@ -148,6 +149,9 @@ class Reactor final : public Executor {
     uint64_t resumed = 0;      // posted work
   };
   const Counters& counters() const { return counters_; }
+  // Nanoseconds from when it began with what it had to do until it asked the kernel and its mailbox anew:
+  // what arrives meanwhile waits so long. Any thread.
+  const Histogram& turns() const { return turns_; }
 
  private:
   class WakeUp;
@@ -165,6 +169,7 @@ class Reactor final : public Executor {
 
   // One round: posted work and timers, then completions; sleeps when there was neither.
   void Turn();
+  bool HasCompletions() const;
   void ResumeReady();
   void HandleCompletions();
   void WaitForWork();
@@ -192,6 +197,7 @@ class Reactor final : public Executor {
   std::atomic<bool> stop_{false};
   std::atomic<uint64_t> stops_{0};
   Counters counters_;
+  Histogram turns_;
 };
 
 // The blocking façade for tools: runs `reactor` on the calling thread until `task` is done. What else is

@@ -45,17 +45,10 @@ Result<std::vector<DevicePiece>> LocateTableBytes(const BlockDevice& device, con
   return pieces;
 }
 
-Task<Status> ReadTableBytes(const TableEnvironment& environment, const TableView& view, uint64_t table_offset,
-                            std::span<std::byte> into, IoPurpose purpose) {
-  BlockDevice& device = environment.device;
-  const bool from_memory = purpose == IoPurpose::kCompaction || purpose == IoPurpose::kUserRead;
-  if (from_memory && environment.cache.CopyWritten(view.id, table_offset, into)) {
-    // So much at once only a walk reads.
-    if (purpose == IoPurpose::kCompaction && into.size() >= kWrittenPieceBytes) {
-      environment.cache.LetGoOfWritten(view.id, table_offset, into.size());
-    }
-    co_return OkStatus();
-  }
+namespace {
+
+Task<Status> ReadPieces(BlockDevice& device, const TableView& view, uint64_t table_offset,
+                        std::span<std::byte> into, IoPurpose purpose) {
   while (!into.empty()) {
     const Result<DevicePiece> piece = LocatePiece(device, view, table_offset, into.size());
     if (!piece.ok()) {
@@ -69,6 +62,35 @@ Task<Status> ReadTableBytes(const TableEnvironment& environment, const TableView
     into = into.subspan(piece->bytes);
   }
   co_return OkStatus();
+}
+
+Task<Status> Ready(Status status) {
+  co_return status;
+}
+
+}  // namespace
+
+// No coroutine: nearly all reads are of one piece, and a frame for each layer is what they cost most.
+Task<Status> ReadTableBytes(const TableEnvironment& environment, const TableView& view, uint64_t table_offset,
+                            std::span<std::byte> into, IoPurpose purpose) {
+  BlockDevice& device = environment.device;
+  const bool from_memory = purpose == IoPurpose::kCompaction || purpose == IoPurpose::kUserRead;
+  if (from_memory && environment.cache.CopyWritten(view.id, table_offset, into)) {
+    // So much at once only a walk reads.
+    if (purpose == IoPurpose::kCompaction && into.size() >= kWrittenPieceBytes) {
+      environment.cache.LetGoOfWritten(view.id, table_offset, into.size());
+    }
+    return Ready(OkStatus());
+  }
+  if (into.empty()) {
+    return Ready(OkStatus());
+  }
+  const Result<DevicePiece> first = LocatePiece(device, view, table_offset, into.size());
+  if (!first.ok()) {
+    return Ready(first.error());
+  }
+  return first->bytes == into.size() ? device.Read(first->offset, into, purpose)
+                                     : ReadPieces(device, view, table_offset, into, purpose);
 }
 
 Result<BlockRef> AcceptBlock(const TableEnvironment& environment, TableId table, const BlockHandle& handle,
@@ -180,11 +202,10 @@ Task<Result<BlockRef>> ReadBlockAndBehind(const TableEnvironment& environment, c
 Task<Result<BlockRef>> ReadBlock(const TableEnvironment& environment, const TableView& view,
                                  BlockHandle handle, BlockKind kind, IoPurpose purpose, bool fill_cache) {
   if (!fill_cache) {
-    Result<BlockRef> alone = co_await ReadFromDevice(environment, view, handle, kind, purpose, false);
-    co_return alone;
+    return ReadFromDevice(environment, view, handle, kind, purpose, false);
   }
   environment.cache.CountMiss(kind);
-  co_return co_await JoinRead(environment, view, handle, kind, purpose);
+  return JoinRead(environment, view, handle, kind, purpose);
 }
 
 namespace {

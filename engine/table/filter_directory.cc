@@ -2,12 +2,31 @@
 
 namespace varve {
 
+HeldIndexes::HeldIndexes(uint32_t entries)
+    : entries_(entries), held_(std::make_unique<std::atomic<const HeldIndex*>[]>(entries)) {
+}
+
+HeldIndexes::~HeldIndexes() {
+  for (uint32_t i = 0; i < entries_; ++i) {
+    delete held_[i].load(std::memory_order_relaxed);
+  }
+}
+
+void HeldIndexes::Hold(uint32_t i, HeldIndex index) {
+  if (i >= entries_) {
+    return;
+  }
+  auto held = std::make_unique<const HeldIndex>(std::move(index));
+  const HeldIndex* known = nullptr;
+  if (held_[i].compare_exchange_strong(known, held.get(), std::memory_order_acq_rel)) {
+    held.release();
+  }
+}
+
 FilterDirectory::FilterDirectory(const SegmentFooter& footer)
     : geometry_(footer.filter()),
       slots_(std::make_unique<Slot[]>(geometry_.pages)),
-      root_entries_(footer.index_levels() > 1 ? footer.root().size() : 0),
-      below_root_(root_entries_ > 0 ? std::make_unique<std::atomic<const HeldIndex*>[]>(root_entries_)
-                                    : nullptr) {
+      below_root_(footer.index_levels() > 1 ? std::make_unique<HeldIndexes>(footer.root().size()) : nullptr) {
   for (uint32_t page = 0; page < geometry_.pages; ++page) {
     slots_[page].handle = footer.FilterPage(page);
   }
@@ -15,9 +34,6 @@ FilterDirectory::FilterDirectory(const SegmentFooter& footer)
 
 FilterDirectory::~FilterDirectory() {
   delete footer_.load(std::memory_order_relaxed);
-  for (uint32_t i = 0; i < root_entries_; ++i) {
-    delete below_root_[i].load(std::memory_order_relaxed);
-  }
 }
 
 void FilterDirectory::HoldFooter(HeldBlock block, const SegmentFooter& footer) {
@@ -25,17 +41,6 @@ void FilterDirectory::HoldFooter(HeldBlock block, const SegmentFooter& footer) {
   if (footer_.load(std::memory_order_relaxed) == nullptr) {
     held_.push_back(std::move(block));
     footer_.store(new SegmentFooter(footer), std::memory_order_release);
-  }
-}
-
-void FilterDirectory::HoldIndex(uint32_t i, HeldIndex index) {
-  if (i >= root_entries_) {
-    return;
-  }
-  auto held = std::make_unique<const HeldIndex>(std::move(index));
-  const HeldIndex* known = nullptr;
-  if (below_root_[i].compare_exchange_strong(known, held.get(), std::memory_order_acq_rel)) {
-    held.release();
   }
 }
 

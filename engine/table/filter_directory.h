@@ -21,15 +21,39 @@
 
 namespace varve {
 
+struct HeldIndex;
+
+// Those that are held of the index blocks that the entries of another name.
+class HeldIndexes {
+ public:
+  explicit HeldIndexes(uint32_t entries);
+  ~HeldIndexes();
+
+  // What entry `i` names; nullptr: it is not held.
+  const HeldIndex* At(uint32_t i) const {
+    return i < entries_ ? held_[i].load(std::memory_order_acquire) : nullptr;
+  }
+  // The same from now on, as long as this lives, unless somebody was sooner.
+  void Hold(uint32_t i, HeldIndex index);
+
+ private:
+  const uint32_t entries_;
+  // Each is set once and owned.
+  const std::unique_ptr<std::atomic<const HeldIndex*>[]> held_;
+};
+
 // A block of an index that is held, read once and for all.
 struct HeldIndex {
   HeldBlock block;
   BlockHandle handle;
   IndexBlock index;
+  // Of what it names; nullptr: that is data.
+  std::unique_ptr<HeldIndexes> below;
 };
 
 // Of one segment with a filter: 32 bytes for each of the filter's pages of 4 KiB, 8 for each block of the
-// index below its root, 100 more for each of those that is held.
+// index below its root, 150 more for each of those that is held; the lower ones count from when what names
+// them is held.
 class FilterDirectory {
  public:
   // Precondition: footer.has_filter().
@@ -48,12 +72,8 @@ class FilterDirectory {
   const SegmentFooter* Footer() const { return footer_.load(std::memory_order_acquire); }
   // From now on the footer is held, as long as this lives. Precondition: `footer` is what `block` holds.
   void HoldFooter(HeldBlock block, const SegmentFooter& footer);
-  // What entry `i` of the footer's root names, where that is no data block; nullptr: it is not held.
-  const HeldIndex* IndexBelowRoot(uint32_t i) const {
-    return i < root_entries_ ? below_root_[i].load(std::memory_order_acquire) : nullptr;
-  }
-  // The same from now on.
-  void HoldIndex(uint32_t i, HeldIndex index);
+  // Of what the footer's root names; nullptr: that is data.
+  HeldIndexes* below_root() const { return below_root_.get(); }
 
   // Fetch into the processor's caches what the calls above need: the slot, then what is held there.
   void PrefetchSlotOf(uint64_t hash) const { __builtin_prefetch(&SlotOf(hash)); }
@@ -72,10 +92,8 @@ class FilterDirectory {
 
   const FilterGeometry geometry_;
   const std::unique_ptr<Slot[]> slots_;
-  // Of the root, if data blocks are not what it names.
-  const uint32_t root_entries_;
-  // Set once and owned, as footer_ is.
-  const std::unique_ptr<std::atomic<const HeldIndex*>[]> below_root_;
+  const std::unique_ptr<HeldIndexes> below_root_;
+  // Set once and owned.
   std::atomic<const SegmentFooter*> footer_{nullptr};
   std::mutex mutex_;
   std::vector<HeldBlock> held_;  // under mutex_

@@ -60,6 +60,15 @@ class EntryReader {
   bool ok_ = true;
 };
 
+// Of at most eight bytes, the first one the highest.
+inline uint64_t NumberOf(std::string_view bytes) {
+  uint64_t n = 0;
+  for (const char byte : bytes) {
+    n = n << 8 | static_cast<uint8_t>(byte);
+  }
+  return n;
+}
+
 constexpr uint32_t kOffsetsInALine = 64 / sizeof(uint32_t);
 // Added to a block's bytes, which 32 bits hold.
 constexpr uint64_t kSpanFlag = uint64_t{1} << 32;
@@ -142,12 +151,34 @@ inline void IndexBlock::PrefetchEntry(uint32_t i) const {
   __builtin_prefetch(entries_.data() + LoadFixed<uint32_t>(offsets_ + i * sizeof(uint32_t)));
 }
 
+// Chunks of a file have keys that end with a number, one of them a block: where nothing is missing between
+// the first one and the one that is asked for, that tells where it is without a search.
+inline std::optional<uint32_t> IndexBlock::CountedTo(std::string_view rest) const {
+  if (rest.empty() || rest.size() > sizeof(uint64_t)) {
+    return std::nullopt;
+  }
+  const std::optional<std::string_view> first = LargestRestAt(0);
+  if (!first || first->size() != rest.size()) {
+    return std::nullopt;
+  }
+  const uint64_t distance = NumberOf(rest) - NumberOf(*first);
+  if (distance >= count_) {
+    return std::nullopt;
+  }
+  const auto i = static_cast<uint32_t>(distance);
+  // Entries are sorted: where one ends with the key itself, those before it end sooner.
+  return LargestRestAt(i) == rest ? std::optional(i) : std::nullopt;
+}
+
 std::optional<uint32_t> IndexBlock::LowerBound(std::string_view user_key) const {
   const int by_prefix = user_key.substr(0, prefix_.size()).compare(prefix_);
   if (by_prefix != 0) {
     return by_prefix < 0 ? 0 : count_;
   }
   const std::string_view rest = user_key.substr(prefix_.size());
+  if (const std::optional<uint32_t> counted = CountedTo(rest)) {
+    return counted;
+  }
   uint32_t low = 0;
   uint32_t high = count_;
   // Most of a search in a large store is waiting for memory: the offsets come all at once, and the two

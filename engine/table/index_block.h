@@ -73,6 +73,9 @@ class IndexBlock {
   void PrefetchEntry(uint32_t i) const;
   // Where an entry ends: at the next one.
   size_t EndOf(uint32_t i) const;
+  // The entry whose largest key ends with `rest`, where so many entries lie before it as the number there
+  // exceeds the first one's; nullopt says nothing.
+  std::optional<uint32_t> CountedTo(std::string_view rest) const;
   // What binary search compares.
   std::optional<std::string_view> LargestRestAt(uint32_t i) const;
 

@@ -168,7 +168,7 @@ TableLookupWalk::Outcome TableLookupWalk::AskFilter(const PointQuery& query, std
 void TableLookupWalk::EnterIndex(const SegmentFooter& footer) {
   index_ = footer.root();
   levels_left_ = footer.index_levels();
-  at_root_ = true;
+  held_below_ = filter_ != nullptr ? filter_->below_root() : nullptr;
   stage_ = Stage::kIndex;
 }
 
@@ -191,15 +191,15 @@ TableLookupWalk::Outcome TableLookupWalk::RunFooter() {
     return Fail(handle.table_offset, "a segment footer is malformed");
   }
   footer_block_ = std::move(block);
-  EnterIndex(*footer);
   if (footer->has_filter()) {
     filter_ = &filters_->Learn(segments_left_ - 1, *footer);
     if (held) {
       filter_->HoldFooter(std::move(held), *footer);
     }
-    if (!filter_passed_) {
-      stage_ = Stage::kFilter;
-    }
+  }
+  EnterIndex(*footer);
+  if (footer->has_filter() && !filter_passed_) {
+    stage_ = Stage::kFilter;
   }
   return Outcome::kGoOn;
 }
@@ -209,11 +209,10 @@ TableLookupWalk::Outcome TableLookupWalk::RunIndex(const PointQuery& query) {
   if (i && *i == index_.size()) {
     return Outcome::kNextSegment;
   }
-  FilterDirectory* const held_below = at_root_ && levels_left_ > 1 ? filter_ : nullptr;
-  const bool may_be_held = i && held_below != nullptr && !provided_;
-  if (const HeldIndex* const held = may_be_held ? held_below->IndexBelowRoot(*i) : nullptr) {
+  const bool may_be_held = i && held_below_ != nullptr && !provided_;
+  if (const HeldIndex* const held = may_be_held ? held_below_->At(*i) : nullptr) {
     child_ = held->handle;
-    EnterBelow(held->index);
+    EnterBelow(held->index, held->below.get());
     return Outcome::kGoOn;
   }
   const std::optional<IndexBlock::Entry> entry = i ? index_.At(*i) : std::nullopt;
@@ -232,7 +231,7 @@ TableLookupWalk::Outcome TableLookupWalk::RunIndex(const PointQuery& query) {
     return Outcome::kGoOn;
   }
   HeldBlock held;
-  BlockRef block = Fetch(entry->block, BlockKind::kIndex, held_below != nullptr ? &held : nullptr);
+  BlockRef block = Fetch(entry->block, BlockKind::kIndex, held_below_ != nullptr ? &held : nullptr);
   if (!block) {
     return Outcome::kNeedsBlock;
   }
@@ -242,16 +241,18 @@ TableLookupWalk::Outcome TableLookupWalk::RunIndex(const PointQuery& query) {
   }
   child_ = entry->block;
   if (held) {
-    held_below->HoldIndex(*i, {std::move(held), child_, *below});
+    const bool names_data = levels_left_ == 2;
+    held_below_->Hold(*i, {std::move(held), child_, *below,
+                           names_data ? nullptr : std::make_unique<HeldIndexes>(below->size())});
   }
   index_block_ = std::move(block);
-  EnterBelow(*below);
+  EnterBelow(*below, nullptr);
   return Outcome::kGoOn;
 }
 
-void TableLookupWalk::EnterBelow(const IndexBlock& index) {
+void TableLookupWalk::EnterBelow(const IndexBlock& index, HeldIndexes* held_below) {
   index_ = index;
-  at_root_ = false;
+  held_below_ = held_below;
   --levels_left_;
 }
 

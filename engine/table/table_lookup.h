@@ -47,7 +47,7 @@ struct TableLookup {
 
 // A found key costs one data block at most; segments are asked newest first, each behind its filter, which
 // is asked before the footer once `filters` knows where it lies, and before anything else once it is held. So
-// are footers, and the blocks of an index below its root.
+// are footers, and the blocks of an index.
 //
 //   TableLookupWalk walk(environment, view, filters);
 //   while (!walk.Run(query)) {
@@ -108,7 +108,7 @@ class TableLookupWalk {
   Outcome RunRange(const PointQuery& query);
   Outcome RunFooter();
   void EnterIndex(const SegmentFooter& footer);
-  void EnterBelow(const IndexBlock& index);
+  void EnterBelow(const IndexBlock& index, HeldIndexes* held_below);
   Outcome RunFilter(const PointQuery& query);
   Outcome RunIndex(const PointQuery& query);
   Outcome RunData(const PointQuery& query);
@@ -137,8 +137,8 @@ class TableLookupWalk {
   BlockRef footer_block_;
   BlockRef index_block_;
   IndexBlock index_;
-  // index_ is the footer's.
-  bool at_root_ = false;
+  // Of what index_ names; nullptr: that is data, or index_ is not held.
+  HeldIndexes* held_below_ = nullptr;
   // Of the data block, in index_; and whether it holds one record.
   uint32_t child_at_ = 0;
   bool child_is_lone_ = false;

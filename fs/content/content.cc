@@ -51,17 +51,30 @@ Task<Status> UnfinishedRead::Fill(Miss& miss) const {
 }
 
 Task<Result<size_t>> UnfinishedRead::Finish() {
-  Status read;
-  if (misses_.size() == 1) {
-    read = co_await Fill(misses_.front());
-  } else {
-    std::vector<Task<Status>> fills;
-    fills.reserve(misses_.size());
-    for (Miss& miss : misses_) {
-      fills.push_back(Fill(miss));
-    }
-    read = co_await WhenAllOk(std::move(fills));
+  return misses_.empty() ? FinishOne() : FinishAll();
+}
+
+Task<Result<size_t>> UnfinishedRead::FinishOne() {
+  const Store::Lookup found = co_await first_.get->Finish();
+  if (!found.ok()) {
+    co_return found.error();
   }
+  const std::string_view stored = *found ? (*found)->bytes() : std::string_view();
+  const Status copied = CopyChunk(stored, first_.skip, first_.into, chunk_bytes_);
+  if (!copied.ok()) {
+    co_return copied.error();
+  }
+  co_return length_;
+}
+
+Task<Result<size_t>> UnfinishedRead::FinishAll() {
+  std::vector<Task<Status>> fills;
+  fills.reserve(1 + misses_.size());
+  fills.push_back(Fill(first_));
+  for (Miss& miss : misses_) {
+    fills.push_back(Fill(miss));
+  }
+  const Status read = co_await WhenAllOk(std::move(fills));
   if (!read.ok()) {
     co_return read.error();
   }
@@ -108,8 +121,10 @@ std::optional<Result<size_t>> Content::BeginRead(const Inode& inode, std::string
     } else {
       if (unfinished == nullptr) {
         unfinished = std::make_unique<UnfinishedRead>();
+        unfinished->first_ = {std::move(get), skip, part};
+      } else {
+        unfinished->misses_.push_back({std::move(get), skip, part});
       }
-      unfinished->misses_.push_back({std::move(get), skip, part});
     }
     done += piece;
   }

@@ -60,7 +60,11 @@ class UnfinishedRead {
     std::span<char> into;
   };
   Task<Status> Fill(Miss& miss) const;
+  Task<Result<size_t>> FinishOne();
+  Task<Result<size_t>> FinishAll();
 
+  // Nearly always there is one, which costs no vector.
+  Miss first_ = {};
   std::vector<Miss> misses_;
   size_t length_ = 0;
   uint32_t chunk_bytes_ = 0;

@@ -42,6 +42,20 @@ TEST(Histogram, OfAFewValuesTheLargestIsEveryHighQuantile) {
   EXPECT_EQ(histogram.Quantile(0.999), 7U);
 }
 
+TEST(Histogram, CountsWhatItMerges) {
+  Histogram histogram, other;
+  histogram.Add(5);
+  other.Add(3);
+  other.Add(1000);
+  histogram.Merge(other);
+  EXPECT_EQ(histogram.count(), 3U);
+  EXPECT_EQ(histogram.sum(), 1008U);
+  EXPECT_EQ(histogram.max(), 1000U);
+  EXPECT_EQ(histogram.Quantile(0.5), 5U);
+  histogram.Merge(Histogram());
+  EXPECT_EQ(histogram.max(), 1000U);
+}
+
 TEST(Histogram, IsEmptyAfterReset) {
   Histogram histogram;
   histogram.Add(5);

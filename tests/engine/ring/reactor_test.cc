@@ -276,6 +276,24 @@ TEST_F(ReactorTest, StopBeforeRunIsHonouredOnce) {
   stopper.join();
 }
 
+TEST_F(ReactorTest, TellsHowLongItsTurnsTake) {
+  const std::unique_ptr<Reactor> reactor = Create();
+  struct Work {
+    static Task<void> Run(std::chrono::milliseconds busy) {
+      co_await Executor::Current().Sleep(50'000'000);  // is no turn
+      std::this_thread::sleep_for(busy);
+      co_await Executor::Current().Yield();
+    }
+  };
+  RunBlocking(*reactor, Work::Run(std::chrono::milliseconds(0)));
+  const uint64_t turns = reactor->turns().count();
+  EXPECT_GT(turns, 0U);
+  EXPECT_LT(reactor->turns().Quantile(0.5), 40'000'000U);
+  RunBlocking(*reactor, Work::Run(std::chrono::milliseconds(20)));
+  EXPECT_GT(reactor->turns().count(), turns);
+  EXPECT_GE(reactor->turns().max(), 20'000'000U);
+}
+
 TEST_F(ReactorTest, PostsToAnAwakeReactorCostNoSystemCall) {
   const std::unique_ptr<Reactor> reactor = Create();
   const uint64_t enters_before = reactor->counters().enters;

@@ -149,6 +149,56 @@ TEST(IndexBlock, FindsTheBlockAndTheGaps) {
   }
 }
 
+// Keys that end with a number are found by counting: with all numbers there, with a hole, of more than one
+// length, and where blocks hold more than one.
+TEST(IndexBlock, FindsCountedKeys) {
+  const auto key_of = [](uint64_t n) {
+    std::string key = "chunk";
+    for (int shift = 24; shift >= 0; shift -= 8) {
+      key.push_back(static_cast<char>(n >> shift & 0xff));
+    }
+    return key;
+  };
+  const auto check = [&](const std::vector<std::string>& largest) {
+    std::vector<IndexEntry> entries;
+    for (const std::string& key : largest) {
+      entries.push_back({key, key, BlockHandle{entries.size() * 4096, 4100, 7, Generation(1)}, 1, false});
+    }
+    const std::string payload = EncodeIndexBlock(entries);
+    const IndexBlock index = *IndexBlock::Parse(payload);
+    std::vector<std::string> keys = largest;
+    for (uint64_t n = 990; n < 1400; ++n) {
+      keys.push_back(key_of(n));
+      keys.push_back(key_of(n) + "x");
+      keys.push_back(key_of(n).substr(0, 8));
+    }
+    for (const std::string& key : keys) {
+      const auto expected =
+          static_cast<uint32_t>(std::lower_bound(largest.begin(), largest.end(), key) - largest.begin());
+      ASSERT_EQ(index.LowerBound(key), expected) << testing::PrintToString(key);
+    }
+  };
+  std::vector<std::string> dense, holes, strides, lengths;
+  for (uint64_t n = 1000; n < 1300; ++n) {
+    dense.push_back(key_of(n));
+    if (n % 50 < 30) {
+      holes.push_back(key_of(n));
+    }
+    if (n % 7 == 0) {
+      strides.push_back(key_of(n));
+    }
+    lengths.push_back(key_of(n).substr(0, 8));
+    if (n % 256 != 0) {
+      lengths.back() = key_of(n) + (n % 3 == 0 ? "tail" : "");
+    }
+  }
+  check(dense);
+  check(holes);
+  check(strides);
+  check(lengths);
+  check({key_of(1000)});
+}
+
 TEST(IndexBlock, BytesThatNobodyWroteNeverCrash) {
   const std::string payload = EncodeIndexBlock(ExampleIndex());
   Prng prng(11);
@@ -165,6 +215,9 @@ TEST(IndexBlock, BytesThatNobodyWroteNeverCrash) {
       continue;
     }
     (void)index->LowerBound("prefix/key000123");
+    if (const std::optional<IndexBlock::Entry> first = index->At(0)) {
+      (void)index->LowerBound(index->Copy(*first).largest);
+    }
     for (uint32_t at = 0; at < index->size(); ++at) {
       const std::optional<IndexBlock::Entry> entry = index->At(at);
       if (entry) {

@@ -142,6 +142,41 @@ TEST(LookupFilters, FootersAndIndexBlocksThatAreAskedAgainAndAgainAreHeld) {
   get_all();
 }
 
+// As where a table has one level of index blocks between.
+TEST(LookupFilters, EachLevelOfAnIndexIsHeld) {
+  TableFixture fixture;
+  // Few long keys that differ at their ends fill a block of the index, and a root.
+  constexpr uint64_t kRecords = 1200;
+  const auto key_of = [](uint64_t i) {
+    return std::string(800, 'k') + NumberedKey(i) + std::string(160, 'e');
+  };
+  Entries entries;
+  for (uint64_t i = 0; i < kRecords; ++i) {
+    entries[InternalKeyOf(key_of(i), 1000 + i)] = std::string(4000, 'v');
+  }
+  const TableView view = fixture.Build(entries);
+  FilterDirectories filters(view.segments.size());
+  const auto get_all = [&] {
+    for (uint64_t i = 0; i < kRecords; ++i) {
+      const std::string key = key_of(i);
+      const PointQuery query(key, kSequenceNumberMax);
+      ASSERT_EQ(ValueOf(fixture.Run(GetFromTable(fixture.environment, view, query, true, filters))),
+                std::string(4000, 'v'));
+    }
+  };
+  for (int i = 0; i < 20; ++i) {
+    get_all();
+  }
+  ASSERT_NE(filters.Find(0), nullptr);
+  ASSERT_NE(filters.Find(0)->Footer(), nullptr);
+  ASSERT_GT(filters.Find(0)->Footer()->index_levels(), 2);  // or nothing is tested here
+  const uint64_t before = fixture.cache.statistics().of(BlockKind::kIndex).hits;
+  get_all();
+  EXPECT_EQ(fixture.cache.statistics().of(BlockKind::kIndex).hits, before);
+  fixture.cache.EraseTable(view.id);
+  get_all();
+}
+
 // Two readers miss one block: what the slower one has read is used for what it is, although the block is held
 // by then.
 TEST(LookupFilters, ABlockThatIsHeldWhileItIsReadIsUsedForWhatItIs) {
