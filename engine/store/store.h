@@ -111,6 +111,9 @@ struct ReadOptions {
   // Iterators only: the walk will go forward over all of [lower, upper). Reads are large from the start, and
   // end with the range.
   bool whole_range = false;
+  // Such iterators only, where values are kept: so many bytes from `lower` on are likely to be asked for, by
+  // this walk and others that follow it. A walk that follows one reads ahead of the next.
+  uint64_t stretch_bytes = 0;
   // Iterators only: one for all iterators of such a walk. What is read ahead of one of them is under way for
   // the next. Must outlive them; nullptr: each begins anew.
   ReadAheadMarks* marks = nullptr;
