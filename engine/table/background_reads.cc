@@ -114,9 +114,12 @@ std::shared_ptr<PassingRead> BackgroundReads::StartPassing(const TableEnvironmen
 }
 
 void BackgroundReads::ReadOn(const TableEnvironment& environment, const TableView& view,
-                             ReadStreams::Range range, uint64_t until, IoPurpose purpose) {
+                             ReadStreams::Range range, uint64_t until, uint32_t block_bytes,
+                             IoPurpose purpose) {
+  // Some are larger than most.
+  const uint64_t overlap = std::min<uint64_t>(2 * uint64_t{block_bytes}, ReadStreams::kOverlapBytesMax);
   const std::optional<ReadStreams::Range> next =
-      streams_.Note(view.id, range, std::min(until, view.used_bytes));
+      streams_.Note(view.id, range, std::min(until, view.used_bytes), overlap);
   if (!next || Executor::CurrentOrNull() == nullptr) {
     return;
   }
@@ -124,7 +127,13 @@ void BackgroundReads::ReadOn(const TableEnvironment& environment, const TableVie
   const uint64_t start = RoundDown(next->begin, sector);
   const uint64_t bytes = RoundUp(next->end, sector) - start;
   const Result<std::vector<DevicePiece>> runs = LocateTableBytes(environment.device, view, start, bytes);
-  std::optional<ReadRun> memory = runs.ok() ? passing_pages_.TakePage(bytes) : std::nullopt;
+  if (!runs.ok()) {
+    return;
+  }
+  std::optional<ReadRun> memory = passing_pages_.TakePage(bytes);
+  while (!memory && streams_.DropOldest(view.id)) {
+    memory = passing_pages_.TakePage(bytes);
+  }
   if (!memory) {
     return;
   }

@@ -51,9 +51,10 @@ class BackgroundReads {
     return streams_.Find(table, block);
   }
   // The table is being read in `range`, by a walk whose blocks pass. Where it follows another, what lies behind
-  // it is read ahead, up to `until`, as long as there are pages to read into.
+  // it is read ahead, up to `until`, as long as there are pages to read into. Its blocks have about
+  // `block_bytes`.
   void ReadOn(const TableEnvironment& environment, const TableView& view, ReadStreams::Range range,
-              uint64_t until, IoPurpose purpose);
+              uint64_t until, uint32_t block_bytes, IoPurpose purpose);
   // Makes memory for reads ready on `executor`, which has nothing better to do.
   void PrepareMemoryOn(Executor& executor);
   // Begins no more, and waits for those under way. Once.

@@ -22,8 +22,9 @@ std::shared_ptr<PassingRead> ReadStreams::Find(TableId table, const BlockHandle&
 ReadStreams::Stream& ReadStreams::StreamOf(TableId table, Range range, Reads& dropped) {
   Stream* oldest = &streams_.front();
   for (Stream& stream : streams_) {
-    const uint64_t first =
-        stream.ahead.empty() ? stream.end : stream.at - std::min(stream.at, kKeptBehindBytes);
+    // A read may end with a block that the next one begins with.
+    const uint64_t first = stream.ahead.empty() ? stream.end - std::min(stream.end, kGapBytesMax)
+                                                : stream.at - std::min(stream.at, kKeptBehindBytes);
     if (stream.table == table && stream.in_order > 0 && range.begin >= first &&
         range.begin <= stream.end + kGapBytesMax) {
       return stream;
@@ -37,7 +38,8 @@ ReadStreams::Stream& ReadStreams::StreamOf(TableId table, Range range, Reads& dr
   return *oldest;
 }
 
-std::optional<ReadStreams::Range> ReadStreams::Note(TableId table, Range range, uint64_t until) {
+std::optional<ReadStreams::Range> ReadStreams::Note(TableId table, Range range, uint64_t until,
+                                                    uint64_t block_bytes) {
   // Goes after the lock.
   Reads dropped;
   const std::lock_guard lock(mutex_);
@@ -53,15 +55,36 @@ std::optional<ReadStreams::Range> ReadStreams::Note(TableId table, Range range, 
   if (stream.in_order < kInOrder || stream.end >= std::min(range.begin + kDistanceBytes, until)) {
     return std::nullopt;
   }
-  const Range next{stream.end, std::min(stream.end + kReadBytes, until)};
+  const Range next{stream.end - std::min(stream.end, block_bytes),
+                   std::min(stream.end + kReadBytes, until)};
   stream.end = next.end;
   return next;
+}
+
+bool ReadStreams::DropOldest(TableId table) {
+  // Goes after the lock.
+  Reads dropped;
+  const std::lock_guard lock(mutex_);
+  Stream* oldest = nullptr;
+  for (Stream& stream : streams_) {
+    if (!stream.ahead.empty() && stream.table != table &&
+        (oldest == nullptr || stream.used < oldest->used)) {
+      oldest = &stream;
+    }
+  }
+  if (oldest == nullptr) {
+    return false;
+  }
+  dropped.swap(oldest->ahead);
+  oldest->in_order = 0;
+  return true;
 }
 
 void ReadStreams::Keep(TableId table, std::shared_ptr<PassingRead> read) {
   const std::lock_guard lock(mutex_);
   for (Stream& stream : streams_) {
-    if (stream.table == table && stream.end >= read->end() && stream.at <= read->end()) {
+    // It ends with a sector.
+    if (stream.table == table && stream.at <= read->end() && read->end() <= stream.end + kGapBytesMax) {
       stream.ahead.push_back(std::move(read));
       return;
     }

@@ -24,6 +24,8 @@ class ReadStreams {
   static constexpr uint32_t kInOrder = 2;
   // Of one read ahead: a request of the kernel's, and what lies between its bytes.
   static constexpr uint64_t kReadBytes = 1 * kMiB + 128 * kKiB;
+  // Two reads ahead overlap by no more.
+  static constexpr uint64_t kOverlapBytesMax = 256 * kKiB;
   // So far ahead of where a read begins the next is under way.
   static constexpr uint64_t kDistanceBytes = kReadBytes + 512 * kKiB;
 
@@ -40,9 +42,13 @@ class ReadStreams {
   // What was read ahead and holds all of the block; nullptr: nothing was.
   std::shared_ptr<PassingRead> Find(TableId table, const BlockHandle& block) const;
   // The table is being read in `range`: what Find had, or what was not there. Answers what to read ahead now,
-  // of bytes up to `until`, which the caller then hands to Keep.
-  std::optional<Range> Note(TableId table, Range range, uint64_t until);
+  // of bytes up to `until`, which the caller then hands to Keep. Blocks that begin in one read and end in the
+  // next are in both where they have at most `block_bytes`.
+  std::optional<Range> Note(TableId table, Range range, uint64_t until, uint64_t block_bytes);
   void Keep(TableId table, std::shared_ptr<PassingRead> read);
+  // Forgets what was read ahead in the stream that was used longest ago, but for those of `table`. False: there
+  // is none.
+  bool DropOldest(TableId table);
 
  private:
   static constexpr size_t kStreams = 4;

@@ -86,7 +86,8 @@ void SegmentIterator::ReadOn(uint64_t end) {
     const uint64_t bytes =
         options_.stretch_bytes + options_.stretch_bytes / 16 + options_.reads_through_bytes;
     const uint64_t until = wanted_.table_offset + bytes;
-    options_.background->ReadOn(environment_, view_, {wanted_.table_offset, end}, until, options_.purpose);
+    options_.background->ReadOn(environment_, view_, {wanted_.table_offset, end}, until, wanted_.bytes,
+                                options_.purpose);
   }
 }
 
