@@ -148,7 +148,7 @@ TEST_P(ReadsThroughTest, NothingIsReadAheadBehindTheStretchNorForWalksThatDoNotF
   ASSERT_TRUE(Walk(Options(kOneRead * kValueBytes), kOneRead, kOneRead).ok());
   EXPECT_LE(read_bytes(), 2 * (kOneRead + 20) * kEntryBytes);
   ResetCounts();
-  for (const uint64_t from : {2000, 800, 1600, 300, 1200}) {
+  for (const uint64_t from : {2000, 800, 1600, 2400, 1200}) {
     ASSERT_TRUE(Walk(Options(kEntries * kValueBytes), from, kOneRead).ok());
   }
   EXPECT_LE(read_bytes(), 5 * (kOneRead + 20) * kEntryBytes);
@@ -173,9 +173,9 @@ TEST_P(ReadsThroughTest, APieceThatFailsIsReadAgainBlockByBlock) {
   // Also what was read ahead.
   const uint64_t stretch = kEntries * kValueBytes;
   for (uint64_t from = 0; from + kOneRead <= kEntries; from += kOneRead) {
-    // What one walk reads ahead the next one reads again.
-    if (from / kOneRead % 2 == 0) {
-      with_.device.FailRead(from / kOneRead % 7);
+    // What one walk reads ahead the next ones read again.
+    if (from / kOneRead % 4 == 0) {
+      with_.device.FailRead(from / kOneRead % 3);
     }
     EXPECT_TRUE(Walk(Options(stretch - from * kValueBytes), from, kOneRead).ok()) << from;
   }
