@@ -16,8 +16,8 @@ constexpr int kCollapse = 25;
 
 char* MapAligned(size_t bytes) {
   const size_t mapped_bytes = bytes + HugeMemory::kPageBytes;
-  void* const mapped = mmap(nullptr, mapped_bytes, PROT_READ | PROT_WRITE,
-                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* const mapped =
+      mmap(nullptr, mapped_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   Check(mapped != MAP_FAILED, "out of memory");
   auto* const begin = static_cast<char*>(mapped);
   const size_t before = RoundUp(reinterpret_cast<uintptr_t>(begin), HugeMemory::kPageBytes) -

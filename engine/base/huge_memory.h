@@ -23,8 +23,8 @@ class HugeMemory {
 
   std::span<char> bytes() const { return bytes_; }
   // Puts huge pages where `part` lies, what is there included: up to a millisecond for each, the first time.
-  // All of such a page then takes memory, also beside `part`. Where the kernel cannot (before Linux 6.1) or has
-  // no huge page to spare, everything stays as it is. Precondition: `part` is of bytes().
+  // All of such a page then takes memory, also beside `part`. Where the kernel cannot (before Linux 6.1) or
+  // has no huge page to spare, everything stays as it is. Precondition: `part` is of bytes().
   void MakeHuge(std::span<const char> part);
 
  private:

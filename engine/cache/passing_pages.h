@@ -1,5 +1,6 @@
-// PassingPages: memory for long reads whose blocks are used and dropped, in huge pages that are used again and
-// again: what was read last lies where the one before did, and nobody waits for the kernel to clear memory.
+// PassingPages: memory for long reads whose blocks are used and dropped, in huge pages that are used again
+// and again: what was read last lies where the one before did, and nobody waits for the kernel to clear
+// memory.
 //
 // Threads: any; one ReadRun belongs to one thread at a time. What was taken may outlive the PassingPages.
 #pragma once
@@ -25,7 +26,8 @@ class PassingPages {
   // `cache_bytes`: what the cache may hold.
   explicit PassingPages(uint64_t cache_bytes);
 
-  // For a read of `bytes`, a multiple of `grain`: a page where one is left, else a buffer. Blocks point there.
+  // For a read of `bytes`, a multiple of `grain`: a page where one is left, else a buffer. Blocks point
+  // there.
   ReadRun Take(size_t bytes, size_t grain);
   // The same of a page only; nullopt: none is left, or `bytes` are more than one has.
   std::optional<ReadRun> TakePage(size_t bytes);

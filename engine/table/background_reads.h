@@ -50,8 +50,8 @@ class BackgroundReads {
   std::shared_ptr<PassingRead> FindAhead(TableId table, const BlockHandle& block) const {
     return streams_.Find(table, block);
   }
-  // The table is being read in `range`, by a walk whose blocks pass. Where it follows another, what lies behind
-  // it is read ahead, up to `until`, as long as there are pages to read into. Its blocks have about
+  // The table is being read in `range`, by a walk whose blocks pass. Where it follows another, what lies
+  // behind it is read ahead, up to `until`, as long as there are pages to read into. Its blocks have about
   // `block_bytes`.
   void ReadOn(const TableEnvironment& environment, const TableView& view, ReadStreams::Range range,
               uint64_t until, uint32_t block_bytes, IoPurpose purpose);

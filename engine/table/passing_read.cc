@@ -63,8 +63,8 @@ Task<void> PassingRead::Wait(uint64_t at, uint64_t bytes) {
 
 Task<void> PassingRead::ReadPiece(BlockDevice& device, size_t i, IoPurpose purpose) {
   Piece& piece = *pieces_[i];
-  piece.status = co_await device.Read(
-      piece.offset, memory_.span().subspan(piece.begin, piece.end - piece.begin), purpose);
+  piece.status = co_await device.Read(piece.offset,
+                                      memory_.span().subspan(piece.begin, piece.end - piece.begin), purpose);
   piece.ended.Set();
 }
 

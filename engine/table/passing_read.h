@@ -28,8 +28,8 @@ class PassingRead {
 
   // Where in memory() the block lies, if it holds all of it.
   std::optional<uint64_t> Find(const BlockHandle& block) const;
-  // Of bytes at [at, at + bytes) of memory(): whether all pieces that hold them have ended, and what the first
-  // of these that failed says.
+  // Of bytes at [at, at + bytes) of memory(): whether all pieces that hold them have ended, and what the
+  // first of these that failed says.
   bool HasEnded(uint64_t at, uint64_t bytes) const;
   Status StatusOf(uint64_t at, uint64_t bytes) const;
   Task<void> Wait(uint64_t at, uint64_t bytes);

@@ -55,8 +55,7 @@ std::optional<ReadStreams::Range> ReadStreams::Note(TableId table, Range range, 
   if (stream.in_order < kInOrder || stream.end >= std::min(range.begin + kDistanceBytes, until)) {
     return std::nullopt;
   }
-  const Range next{stream.end - std::min(stream.end, block_bytes),
-                   std::min(stream.end + kReadBytes, until)};
+  const Range next{stream.end - std::min(stream.end, block_bytes), std::min(stream.end + kReadBytes, until)};
   stream.end = next.end;
   return next;
 }
@@ -67,8 +66,7 @@ bool ReadStreams::DropOldest(TableId table) {
   const std::lock_guard lock(mutex_);
   Stream* oldest = nullptr;
   for (Stream& stream : streams_) {
-    if (!stream.ahead.empty() && stream.table != table &&
-        (oldest == nullptr || stream.used < oldest->used)) {
+    if (!stream.ahead.empty() && stream.table != table && (oldest == nullptr || stream.used < oldest->used)) {
       oldest = &stream;
     }
   }

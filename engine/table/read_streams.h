@@ -1,6 +1,6 @@
-// ReadStreams: notices long reads of a table that follow each other, as a program makes them that reads a large
-// file from front to back, and says what to read ahead of them. What was read ahead waits here for the read
-// that is to come, whoever makes it.
+// ReadStreams: notices long reads of a table that follow each other, as a program makes them that reads a
+// large file from front to back, and says what to read ahead of them. What was read ahead waits here for the
+// read that is to come, whoever makes it.
 //
 // Threads: any.
 #pragma once
@@ -46,8 +46,8 @@ class ReadStreams {
   // next are in both where they have at most `block_bytes`.
   std::optional<Range> Note(TableId table, Range range, uint64_t until, uint64_t block_bytes);
   void Keep(TableId table, std::shared_ptr<PassingRead> read);
-  // Forgets what was read ahead in the stream that was used longest ago, but for those of `table`. False: there
-  // is none.
+  // Forgets what was read ahead in the stream that was used longest ago, but for those of `table`. False:
+  // there is none.
   bool DropOldest(TableId table);
 
  private:

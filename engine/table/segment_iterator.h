@@ -81,6 +81,8 @@ class SegmentIterator final : public InternalIterator {
   Task<Result<BlockRef>> LoadWanted();
   // Empty: it is not there.
   BlockRef TakeFromBatch(const BlockHandle& handle);
+  // `at`: where in the window it lies.
+  BlockRef TakeFromWindow(const BlockHandle& handle, uint64_t at);
   BlockRef TakeFromPassing(const BlockHandle& handle);
   // Of passing_, which holds the wanted block.
   Task<Result<BlockRef>> LoadFromPassing();

@@ -16,6 +16,11 @@ BlockRef SegmentIterator::Fetch(const BlockHandle& handle, BlockKind kind) {
   if (kind == BlockKind::kData && passing_ != nullptr && passing_->Find(handle)) {
     return TakeFromPassing(handle);
   }
+  if (kind == BlockKind::kData && !options_.fill_cache) {
+    if (const std::optional<uint64_t> at = readahead_.Find(handle)) {
+      return TakeFromWindow(handle, *at);
+    }
+  }
   // First: several spans of one block count as one miss.
   if (kind != BlockKind::kData || !options_.sequential) {
     // What was read for this walk has not been hit by it.
@@ -28,16 +33,7 @@ BlockRef SegmentIterator::Fetch(const BlockHandle& handle, BlockKind kind) {
   }
   if (kind == BlockKind::kData) {
     if (const std::optional<uint64_t> at = readahead_.Find(handle)) {
-      if (options_.fill_cache) {
-        environment_.cache.CountMiss(kind);
-      }
-      Result<BlockRef> block =
-          AcceptBlock(environment_, view_.id, handle, kind, readahead_.window(), *at, options_.fill_cache);
-      if (!block.ok()) {
-        Fail(block.error());
-        return {};
-      }
-      return std::move(block).value();
+      return TakeFromWindow(handle, *at);
     }
     BlockRef block = TakeFromBatch(handle);
     if (block) {
@@ -48,6 +44,19 @@ BlockRef SegmentIterator::Fetch(const BlockHandle& handle, BlockKind kind) {
   wanted_ = handle;
   wanted_kind_ = kind;
   return {};
+}
+
+BlockRef SegmentIterator::TakeFromWindow(const BlockHandle& handle, uint64_t at) {
+  if (options_.fill_cache) {
+    environment_.cache.CountMiss(BlockKind::kData);
+  }
+  Result<BlockRef> block = AcceptBlock(environment_, view_.id, handle, BlockKind::kData, readahead_.window(),
+                                       at, options_.fill_cache);
+  if (!block.ok()) {
+    Fail(block.error());
+    return {};
+  }
+  return std::move(block).value();
 }
 
 BlockRef SegmentIterator::TakeFromPassing(const BlockHandle& handle) {

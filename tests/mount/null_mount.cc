@@ -1,7 +1,7 @@
 // A filesystem that does nothing: it knows no name but one, from memory, and reads that one by one read of a
 // device into the answer; without a device, it answers with whatever lies there. What a request costs here is
-// what kernel, transport and reactor cost, and what a real filesystem has more is its own doing. Large answers
-// lie in huge pages, as the daemon's do.
+// what kernel, transport and reactor cost, and what a real filesystem has more is its own doing. Large
+// answers lie in huge pages, as the daemon's do.
 //
 //   null_mount DIR uring|devfuse|libfuse [DEVICE]
 //

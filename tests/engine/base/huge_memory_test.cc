@@ -33,7 +33,8 @@ uint64_t OfMapping(const char* at, const std::string& field) {
 }
 
 TEST(HugeMemory, BeginsAtAHugePageAndHasWhatWasAskedFor) {
-  for (const size_t bytes : {size_t{1}, size_t{4096}, HugeMemory::kPageBytes, 3 * HugeMemory::kPageBytes + 5}) {
+  for (const size_t bytes :
+       {size_t{1}, size_t{4096}, HugeMemory::kPageBytes, 3 * HugeMemory::kPageBytes + 5}) {
     HugeMemory memory(bytes);
     EXPECT_EQ(memory.bytes().size(), bytes);
     EXPECT_EQ(reinterpret_cast<uintptr_t>(memory.bytes().data()) % HugeMemory::kPageBytes, 0u);
