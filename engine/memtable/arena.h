@@ -10,7 +10,7 @@
 #include <memory>
 #include <mutex>
 
-#include "engine/memtable/huge_page_pool.h"
+#include "engine/base/huge_page_pool.h"
 
 namespace varve {
 

@@ -21,7 +21,10 @@ constexpr uint32_t kFirstReadBytes = 10 * kKiB;
 constexpr uint64_t kFirstReadShare = 16;
 
 // Of a walk over a whole range: a request of the kernel's for a file's bytes at once.
-constexpr uint32_t kWholeRangeReadBytes = 1 * kMiB;
+// Keys, trailers and parts of the index lie between the bytes.
+constexpr uint32_t kWholeRangeReadBytes = 1 * kMiB + 128 * kKiB;
+// More than a part of the index takes, less than a unit that the table may have given back.
+constexpr uint32_t kReadsThroughBytes = 16 * kKiB;
 
 // What a walk that seeks into a sorted run of `run_bytes` reads first. Of a walk of a few dozen entries a run
 // with a fair share of the store's bytes often gives so many that it goes on into a second block: read at
@@ -196,6 +199,8 @@ std::unique_ptr<InternalIterator> NewStateIterator(const TableEnvironment& table
   const uint64_t store_bytes = state.version->totals().total_bytes;
   if (read.whole_range) {
     options.readahead_bytes = kWholeRangeReadBytes;
+    options.reads_through_bytes = kReadsThroughBytes;
+    options.stretch_bytes = read.stretch_bytes;
   }
   const auto set_first_read = [&](uint64_t run_bytes) {
     if (read.whole_range) {

@@ -1,5 +1,7 @@
 #include "engine/table/background_reads.h"
 
+#include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "engine/base/check.h"
@@ -96,6 +98,72 @@ Task<void> BackgroundReads::Run(const TableEnvironment& environment, Read read) 
     }
   }
   Leave(read.bytes);
+}
+
+std::shared_ptr<PassingRead> BackgroundReads::StartPassing(const TableEnvironment& environment,
+                                                           const TableView& view, uint64_t start,
+                                                           uint64_t bytes, IoPurpose purpose) {
+  if (Executor::CurrentOrNull() == nullptr) {
+    return nullptr;
+  }
+  const Result<std::vector<DevicePiece>> runs = LocateTableBytes(environment.device, view, start, bytes);
+  if (!runs.ok()) {
+    return nullptr;
+  }
+  return StartPieces(environment.device,
+                     std::make_shared<PassingRead>(
+                         start, *runs, passing_pages_.Take(bytes, environment.device.sector_bytes())),
+                     purpose);
+}
+
+void BackgroundReads::ReadOn(const TableEnvironment& environment, const TableView& view,
+                             ReadStreams::Range range, uint64_t until, uint32_t block_bytes,
+                             IoPurpose purpose) {
+  // Some are larger than most.
+  const uint64_t overlap = std::min<uint64_t>(2 * uint64_t{block_bytes}, ReadStreams::kOverlapBytesMax);
+  const std::optional<ReadStreams::Range> next =
+      streams_.Note(view.id, range, std::min(until, view.used_bytes), overlap);
+  if (!next || Executor::CurrentOrNull() == nullptr) {
+    return;
+  }
+  const uint32_t sector = environment.device.sector_bytes();
+  const uint64_t start = RoundDown(next->begin, sector);
+  const uint64_t bytes = RoundUp(next->end, sector) - start;
+  const Result<std::vector<DevicePiece>> runs = LocateTableBytes(environment.device, view, start, bytes);
+  if (!runs.ok()) {
+    return;
+  }
+  std::optional<ReadRun> memory = passing_pages_.TakePage(bytes);
+  while (!memory && streams_.DropOldest(view.id)) {
+    memory = passing_pages_.TakePage(bytes);
+  }
+  if (!memory) {
+    return;
+  }
+  std::shared_ptr<PassingRead> read = StartPieces(
+      environment.device, std::make_shared<PassingRead>(start, *runs, std::move(*memory)), purpose);
+  if (read != nullptr) {
+    streams_.Keep(view.id, std::move(read));
+  }
+}
+
+std::shared_ptr<PassingRead> BackgroundReads::StartPieces(BlockDevice& device,
+                                                          std::shared_ptr<PassingRead> read,
+                                                          IoPurpose purpose) {
+  if (!Enter(kPassing * read->pieces())) {
+    return nullptr;
+  }
+  for (size_t i = 0; i < read->pieces(); ++i) {
+    Spawn(RunPiece(device, read, i, purpose));
+  }
+  return read;
+}
+
+Task<void> BackgroundReads::RunPiece(BlockDevice& device, std::shared_ptr<PassingRead> read, size_t piece,
+                                     IoPurpose purpose) {
+  co_await read->ReadPiece(device, piece, purpose);
+  read.reset();
+  Leave(kPassing);
 }
 
 void BackgroundReads::PrepareMemoryOn(Executor& executor) {

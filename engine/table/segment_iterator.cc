@@ -139,7 +139,7 @@ bool SegmentIterator::OpenFooter() {
   }
   footer_ = *footer;
   path_.reserve(footer_.index_levels());
-  path_.push_back(Cursor{std::move(block), footer_.root(), 0});
+  path_.push_back(CursorOf(std::move(block), footer_.root()));
   return true;
 }
 
@@ -181,7 +181,7 @@ bool SegmentIterator::OpenChildIndex(const BlockHandle& handle) {
     FailCorrupt(handle.table_offset, "an index block is malformed");
     return false;
   }
-  path_.push_back(Cursor{std::move(block), *index, 0});
+  path_.push_back(CursorOf(std::move(block), *index));
   ahead_.EnterLeaf();
   chosen_ = false;
   return true;
@@ -341,8 +341,16 @@ Step SegmentIterator::CheckRecord() {
 }
 
 bool SegmentIterator::EndsBefore(const IndexBlock::Entry& entry) const {
-  const bool forward = goal_ == Goal::kFirst || goal_ == Goal::kAtOrAfter;
-  return forward && !options_.last_key.empty() && path_.back().index.StartsAfter(entry, options_.last_key);
+  const Cursor& cursor = path_.back();
+  return cursor.at >= cursor.may_end_from && !goes_backwards() && !options_.last_key.empty() &&
+         cursor.index.StartsAfter(entry, options_.last_key);
+}
+
+SegmentIterator::Cursor SegmentIterator::CursorOf(BlockRef block, const IndexBlock& index) const {
+  // Once for each block of the index: entries whose largest key is below the last one begin below it, too.
+  const std::optional<uint32_t> may_end_from =
+      options_.last_key.empty() ? std::nullopt : index.LowerBound(options_.last_key);
+  return {std::move(block), index, 0, may_end_from.value_or(0)};
 }
 
 void SegmentIterator::Fail(Error error) {

@@ -12,6 +12,7 @@
 #include "engine/table/block_reader.h"
 #include "engine/table/index_block.h"
 #include "engine/table/internal_iterator.h"
+#include "engine/table/passing_read.h"
 #include "engine/table/read_ahead_walk.h"
 #include "engine/table/readahead.h"
 #include "engine/table/segment_footer.h"
@@ -52,6 +53,8 @@ class SegmentIterator final : public InternalIterator {
     BlockRef block;
     IndexBlock index;
     uint32_t at = 0;
+    // No entry before this one lies behind all that is to be read.
+    uint32_t may_end_from = 0;
   };
 
   Step StartDescent(Goal goal, std::string_view target);
@@ -84,7 +87,15 @@ class SegmentIterator final : public InternalIterator {
   void ReadIndexAhead();
   // Empty: it is not there.
   BlockRef TakeFromBatch(const BlockHandle& handle);
+  // `at`: where in the window it lies.
+  BlockRef TakeFromWindow(const BlockHandle& handle, uint64_t at);
+  BlockRef TakeFromPassing(const BlockHandle& handle);
+  // Of passing_, which holds the wanted block.
+  Task<Result<BlockRef>> LoadFromPassing();
+  // The walk reads up to that table offset, or finds what was read ahead of it.
+  void ReadOn(uint64_t end);
   bool EndsBefore(const IndexBlock::Entry& entry) const;
+  Cursor CursorOf(BlockRef block, const IndexBlock& index) const;
   // The wanted data block and its followers that lie behind it, within `bytes_max`.
   struct Run {
     uint64_t end = 0;
@@ -92,6 +103,8 @@ class SegmentIterator final : public InternalIterator {
     bool breaks_off = false;
   };
   Run RunFrom(uint64_t bytes_max) const;
+  // Goes on over what `index` names from entry `first` on. False: the run ends there.
+  bool Extend(Run& run, const IndexBlock& index, uint32_t first, uint64_t bytes_max) const;
   bool goes_backwards() const { return goal_ == Goal::kAtOrBefore || goal_ == Goal::kLast; }
   // Of the data block that is open or wanted.
   ReadAheadWalk::Place PlaceAhead(const BlockHandle& block) const;
@@ -111,6 +124,7 @@ class SegmentIterator final : public InternalIterator {
   SegmentFooter footer_;
   // Read ahead of a sequential walk.
   BlockBatch batch_;
+  std::shared_ptr<PassingRead> passing_;
   BlockRef data_block_;
   BlockHandle open_block_;
   uint64_t data_offset_ = 0;

@@ -12,6 +12,15 @@ BlockRef SegmentIterator::Fetch(const BlockHandle& handle, BlockKind kind) {
   if (provided_) {
     return std::exchange(provided_, BlockRef());
   }
+  // What a walk reads for itself alone it finds there before it asks the cache for each block.
+  if (kind == BlockKind::kData && passing_ != nullptr && passing_->Find(handle)) {
+    return TakeFromPassing(handle);
+  }
+  if (kind == BlockKind::kData && !options_.fill_cache) {
+    if (const std::optional<uint64_t> at = readahead_.Find(handle)) {
+      return TakeFromWindow(handle, *at);
+    }
+  }
   // First: several spans of one block count as one miss.
   if (kind != BlockKind::kData || !options_.sequential) {
     // What was read for this walk has not been hit by it.
@@ -24,16 +33,7 @@ BlockRef SegmentIterator::Fetch(const BlockHandle& handle, BlockKind kind) {
   }
   if (kind == BlockKind::kData) {
     if (const std::optional<uint64_t> at = readahead_.Find(handle)) {
-      if (options_.fill_cache) {
-        environment_.cache.CountMiss(kind);
-      }
-      Result<BlockRef> block =
-          AcceptBlock(environment_, view_.id, handle, kind, readahead_.window(), *at, options_.fill_cache);
-      if (!block.ok()) {
-        Fail(block.error());
-        return {};
-      }
-      return std::move(block).value();
+      return TakeFromWindow(handle, *at);
     }
     BlockRef block = TakeFromBatch(handle);
     if (block) {
@@ -44,6 +44,60 @@ BlockRef SegmentIterator::Fetch(const BlockHandle& handle, BlockKind kind) {
   wanted_ = handle;
   wanted_kind_ = kind;
   return {};
+}
+
+BlockRef SegmentIterator::TakeFromWindow(const BlockHandle& handle, uint64_t at) {
+  if (options_.fill_cache) {
+    environment_.cache.CountMiss(BlockKind::kData);
+  }
+  Result<BlockRef> block = AcceptBlock(environment_, view_.id, handle, BlockKind::kData, readahead_.window(),
+                                       at, options_.fill_cache);
+  if (!block.ok()) {
+    Fail(block.error());
+    return {};
+  }
+  return std::move(block).value();
+}
+
+BlockRef SegmentIterator::TakeFromPassing(const BlockHandle& handle) {
+  const uint64_t at = *passing_->Find(handle);
+  if (passing_->HasEnded(at, handle.bytes) && passing_->StatusOf(at, handle.bytes).ok()) {
+    Result<BlockRef> block =
+        AcceptBlock(environment_, view_.id, handle, BlockKind::kData, passing_->memory(), at, false);
+    if (block.ok()) {
+      return std::move(block).value();
+    }
+  }
+  missing_ = true;
+  wanted_ = handle;
+  wanted_kind_ = BlockKind::kData;
+  return {};
+}
+
+Task<Result<BlockRef>> SegmentIterator::LoadFromPassing() {
+  const uint64_t at = *passing_->Find(wanted_);
+  co_await passing_->Wait(at, wanted_.bytes);
+  if (passing_->StatusOf(at, wanted_.bytes).ok()) {
+    Result<BlockRef> block =
+        AcceptBlock(environment_, view_.id, wanted_, wanted_kind_, passing_->memory(), at, false);
+    if (block.ok()) {
+      co_return block;
+    }
+  }
+  // By itself: what failed may be a sector of another block, and what was read ahead may have been written
+  // since.
+  co_return co_await ReadBlock(environment_, view_, wanted_, wanted_kind_, options_.purpose, false);
+}
+
+void SegmentIterator::ReadOn(uint64_t end) {
+  if (options_.stretch_bytes > 0) {
+    // What lies between the bytes that are asked for comes on top.
+    const uint64_t bytes =
+        options_.stretch_bytes + options_.stretch_bytes / 16 + options_.reads_through_bytes;
+    const uint64_t until = wanted_.table_offset + bytes;
+    options_.background->ReadOn(environment_, view_, {wanted_.table_offset, end}, until, wanted_.bytes,
+                                options_.purpose);
+  }
 }
 
 BlockRef SegmentIterator::TakeFromBatch(const BlockHandle& handle) {
@@ -65,21 +119,42 @@ ReadAheadWalk::Place SegmentIterator::PlaceAhead(const BlockHandle& block) const
 
 SegmentIterator::Run SegmentIterator::RunFrom(uint64_t bytes_max) const {
   const Cursor& leaf = path_.back();
-  const uint32_t end = ahead_.EndOfWalk(leaf.index);
   Run run{wanted_.end(), false};
-  for (uint32_t i = leaf.at + 1; i < end; ++i) {
-    const std::optional<IndexBlock::Entry> next = leaf.index.At(i);
-    if (!next || WalksByOutline(options_, *next) || !HandleFits(view_, next->block) ||
-        run.end - wanted_.table_offset >= bytes_max) {
+  bool goes_on = Extend(run, leaf.index, leaf.at + 1, bytes_max);
+  if (options_.reads_through_bytes == 0 || path_.size() < 2) {
+    return run;
+  }
+  const Cursor& above = path_[path_.size() - 2];
+  const uint32_t end = ahead_.EndOfWalk(above.index);
+  for (uint32_t i = above.at + 1; i < end && goes_on; ++i) {
+    const std::optional<IndexBlock::Entry> next = above.index.At(i);
+    if (!next || !HandleFits(view_, next->block)) {
       break;
     }
-    run.breaks_off = next->block.table_offset != run.end;
+    const BlockRef block = environment_.cache.Peek(CacheKeyOf(view_.id, next->block));
+    const std::optional<IndexBlock> index =
+        block ? IndexBlock::Parse(PayloadOf(block.bytes())) : std::nullopt;
+    goes_on = index && Extend(run, *index, 0, bytes_max);
+  }
+  return run;
+}
+
+bool SegmentIterator::Extend(Run& run, const IndexBlock& index, uint32_t first, uint64_t bytes_max) const {
+  const uint32_t end = ahead_.EndOfWalk(index);
+  for (uint32_t i = first; i < end; ++i) {
+    const std::optional<IndexBlock::Entry> next = index.At(i);
+    if (!next || WalksByOutline(options_, *next) || !HandleFits(view_, next->block) ||
+        run.end - wanted_.table_offset >= bytes_max) {
+      return false;
+    }
+    run.breaks_off = next->block.table_offset < run.end ||
+                     next->block.table_offset - run.end > options_.reads_through_bytes;
     if (run.breaks_off || next->block.end() - wanted_.table_offset > bytes_max) {
-      break;
+      return false;
     }
     run.end = next->block.end();
   }
-  return run;
+  return end == index.size();
 }
 
 void SegmentIterator::ReadIndexAhead() {
@@ -110,6 +185,17 @@ Task<Result<BlockRef>> SegmentIterator::LoadWanted() {
   if (!is_data || !HandleFits(view_, wanted_)) {
     co_return co_await ReadBlock(environment_, view_, wanted_, wanted_kind_, options_.purpose,
                                  options_.fill_cache || (options_.fill_index && !is_data));
+  }
+  if (passing_ != nullptr && passing_->Find(wanted_)) {
+    co_return co_await LoadFromPassing();
+  }
+  const bool passes = !options_.fill_cache && options_.background != nullptr && !goes_backwards();
+  if (passes && options_.stretch_bytes > 0) {
+    if (std::shared_ptr<PassingRead> ahead = options_.background->FindAhead(view_.id, wanted_)) {
+      passing_ = std::move(ahead);
+      ReadOn(wanted_.table_offset);
+      co_return co_await LoadFromPassing();
+    }
   }
   if (goes_backwards()) {
     readahead_.Jump();
@@ -143,6 +229,16 @@ Task<Result<BlockRef>> SegmentIterator::LoadWanted() {
   }
   const uint32_t sector = environment_.device.sector_bytes();
   const uint64_t start = RoundDown(wanted_.table_offset, sector);
+  if (passes && end - start > PassingRead::kPieceBytes) {
+    passing_ = options_.background->StartPassing(environment_, view_, start, RoundUp(end, sector) - start,
+                                                 options_.purpose);
+  }
+  if (passes) {
+    ReadOn(end);
+  }
+  if (passes && passing_ != nullptr && passing_->Find(wanted_)) {
+    co_return co_await LoadFromPassing();
+  }
   ReadRun window = MemoryFor(environment_, RoundUp(end, sector) - start, options_.fill_cache);
   const Status read = co_await ReadTableBytes(environment_, view_, start, window.span(), options_.purpose);
   if (!read.ok()) {

@@ -35,6 +35,14 @@ struct TableIteratorOptions {
   // readers).
   uint32_t readahead_bytes = 256 * kKiB;
   bool sequential = false;
+  // Walks forward: a read goes on over what lies between two data blocks (parts of the index do), up to so
+  // many bytes, and over what the next parts of the index name, where these are cached. 0: a read ends at the
+  // first gap, and with the part of the index that names its first block.
+  uint32_t reads_through_bytes = 0;
+  // Walks forward whose blocks pass: from where the walk begins, so many bytes are likely to be asked for, by
+  // it and by others that follow it. Where it follows one itself, reads go on behind what it wants. 0: they
+  // do not.
+  uint64_t stretch_bytes = 0;
   // Whether records tell how their block stands in the cache: for what is made of them.
   bool notice_standing = false;
   // What the read for a seek covers, where it covers whole blocks: worth more than one block in the table

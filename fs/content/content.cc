@@ -141,6 +141,7 @@ Task<Result<size_t>> Content::Read(const Inode& inode, std::string_view content,
                                    std::span<char> into, ReadOptions options) const {
   const size_t length = offset < inode.size ? std::min<uint64_t>(into.size(), inode.size - offset) : 0;
   if (inode.chunked && length > 0 && ChunksTouched(offset, length) >= kChunksWorthAWalk) {
+    options.stretch_bytes = inode.size - offset;
     const Status walked = co_await ReadByWalk(inode.number, offset, into.first(length), options);
     if (!walked.ok()) {
       co_return walked.error();

@@ -214,13 +214,12 @@ void Channel::ReplyControl(uint64_t unique, ControlDirectory::Answer answer) {
   environment_.transport.Send(parts, answer.body.empty() ? 1 : 2);
 }
 
-AnswerRoom Channel::TakeAnswerRoom() {
-  if (!current_.answer().empty()) {
-    return {current_, current_.answer()};
-  }
-  MessageLease lease = pool_.Take();
-  const std::span<char> bytes = lease.bytes();
-  return {std::move(lease), bytes};
+AnswerRoom Channel::TakeAnswerRoom(size_t bytes_max) {
+  const bool is_own = !current_.answer().empty();
+  MessageLease lease = is_own ? current_ : pool_.Take();
+  lease.ExpectBytes(bytes_max);
+  const std::span<char> room = is_own ? lease.answer() : lease.bytes();
+  return {std::move(lease), room.first(std::min(bytes_max, kPayloadBytesMax))};
 }
 
 Task<void> Channel::AnswerSync(uint64_t unique) {

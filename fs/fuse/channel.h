@@ -85,8 +85,8 @@ class Channel final : public RequestSink {
   bool current_is_temporary_file() const { return current_is_temporary_file_; }
   // FUSE_SETXATTR_ACL_KILL_SGID, of a SETXATTR.
   uint32_t current_setxattr_flags() const { return current_setxattr_flags_; }
-  // Where to make the current request's answer, at once or later.
-  AnswerRoom TakeAnswerRoom();
+  // Where to make the current request's answer of at most `bytes_max`, at once or later.
+  AnswerRoom TakeAnswerRoom(size_t bytes_max);
   void RequestBegins() { ++in_flight_; }
   void RequestEnds() { --in_flight_; }
 

@@ -48,6 +48,7 @@ Task<Status> DevFuseTransport::Serve(RequestSink& sink) {
     const MessageLease message = sink.pool().Take();
     const ssize_t bytes = read(descriptor_, message.bytes().data(), message.bytes().size());
     if (bytes > 0) {
+      message.ExpectBytes(static_cast<size_t>(bytes));
       sink.Process(message, static_cast<size_t>(bytes));
       if (++in_a_row == kRequestsPerTurn || sink.in_flight() > 0) {
         in_a_row = 0;

@@ -96,9 +96,8 @@ Task<void> AnswerRead(fuse_req_t request, DirectoryHandle handle, uint64_t offse
   Channel& channel = ChannelOf(request);
   FileSystem& fs = channel.filesystem();
   const RequestUnderWay under_way(channel);
-  const AnswerRoom into = channel.TakeAnswerRoom();
-  ReplyPacker packer(request, into.bytes.first(std::min(bytes, plus ? kPlusBytesMax : kPayloadBytesMax)),
-                     plus);
+  const AnswerRoom into = channel.TakeAnswerRoom(plus ? std::min(bytes, kPlusBytesMax) : bytes);
+  ReplyPacker packer(request, into.bytes, plus);
   Task<Status> operation =
       plus ? fs.ReadDirectoryPlus(handle, offset, packer) : fs.ReadDirectory(handle, offset, packer);
   const Status status = co_await std::move(operation);

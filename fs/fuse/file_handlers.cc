@@ -102,8 +102,7 @@ Task<void> AnswerRead(fuse_req_t request, AnswerRoom into,
 void Read(fuse_req_t request, fuse_ino_t inode, size_t size, off_t offset, fuse_file_info*) {
   Channel& channel = ChannelOf(request);
   const auto from = static_cast<uint64_t>(offset);
-  AnswerRoom into = channel.TakeAnswerRoom();
-  into.bytes = into.bytes.first(std::min(size, kPayloadBytesMax));
+  AnswerRoom into = channel.TakeAnswerRoom(size);
   std::unique_ptr<UnfinishedRead> rest;
   if (const auto read = channel.filesystem().BeginRead(InodeNumber(inode), from, into.bytes, rest)) {
     ReplyRead(request, into, *read);

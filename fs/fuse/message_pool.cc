@@ -8,13 +8,8 @@ namespace varve {
 
 namespace {
 
-// What a burst leaves behind: more is given back to the system.
-constexpr size_t kIdleBuffersMax = 8;
 constexpr size_t kPageBytes = 4096;
-
-void Free(MessageBuffer& buffer) {
-  std::free(buffer.bytes.data());
-}
+static_assert(kMessageBytesMax % kPageBytes == 0);
 
 }  // namespace
 
@@ -36,9 +31,6 @@ MessageLease::~MessageLease() {
 
 MessagePool::~MessagePool() {
   Check(leased_ == 0, "a message outlives its pool");
-  for (const auto& buffer : idle_) {
-    Free(*buffer);
-  }
 }
 
 MessageLease MessagePool::Take() {
@@ -46,9 +38,18 @@ MessageLease MessagePool::Take() {
   if (idle_.empty()) {
     buffer = std::make_unique<MessageBuffer>();
     buffer->pool = this;
-    void* const memory = std::aligned_alloc(kPageBytes, kMessageBytesMax);
-    Check(memory != nullptr, "no memory for a request");
-    buffer->bytes = {static_cast<char*>(memory), kMessageBytesMax};
+    if (kept_buffers_ < kKeptBuffers) {
+      if (!memory_) {
+        memory_.emplace(kKeptBuffers * kMessageBytesMax);
+      }
+      buffer->memory = &*memory_;
+      buffer->bytes = memory_->bytes().subspan(kept_buffers_ * kMessageBytesMax, kMessageBytesMax);
+      ++kept_buffers_;
+    } else {
+      void* const memory = std::aligned_alloc(kPageBytes, kMessageBytesMax);
+      Check(memory != nullptr, "no memory for a request");
+      buffer->bytes = {static_cast<char*>(memory), kMessageBytesMax};
+    }
   } else {
     buffer = std::move(idle_.back());
     idle_.pop_back();
@@ -59,11 +60,11 @@ MessageLease MessagePool::Take() {
 
 void MessagePool::Return(MessageBuffer* buffer) {
   --leased_;
-  if (idle_.size() < kIdleBuffersMax) {
+  if (buffer->memory != nullptr) {
     idle_.emplace_back(buffer);
     return;
   }
-  Free(*buffer);
+  std::free(buffer->bytes.data());
   delete buffer;
 }
 

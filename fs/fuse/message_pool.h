@@ -8,10 +8,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "engine/base/huge_memory.h"
 #include "engine/base/units.h"
 
 namespace varve {
@@ -23,6 +25,9 @@ inline constexpr size_t kPayloadBytesMax = 1 * kMiB;
 inline constexpr size_t kMessageHeaderBytesMax = 4096;
 inline constexpr size_t kMessageBytesMax = kMessageHeaderBytesMax + kPayloadBytesMax;
 
+// Messages and answers of this size and more are worth huge pages.
+inline constexpr size_t kHugeMessageBytes = 256 * kKiB;
+
 class MessagePool;
 
 struct MessageBuffer {
@@ -33,6 +38,8 @@ struct MessageBuffer {
   // Where an answer that is made here, header apart, is sent without a copy; empty where that spares none, or
   // where the request lies. Aligned to a page.
   std::span<char> answer;
+  // Of which `bytes` are; nullptr: of malloc's.
+  HugeMemory* memory = nullptr;
   uint32_t leases = 0;
 };
 
@@ -50,6 +57,12 @@ class MessageLease {
 
   std::span<char> bytes() const { return buffer_->bytes; }
   std::span<char> answer() const { return buffer_->answer; }
+  // `bytes` of them are used at once: where that is worth it, they are in huge pages from then on.
+  void ExpectBytes(size_t bytes) const {
+    if (bytes >= kHugeMessageBytes && buffer_->memory != nullptr) {
+      buffer_->memory->MakeHuge(buffer_->bytes);
+    }
+  }
 
  private:
   MessageBuffer* buffer_ = nullptr;
@@ -71,6 +84,12 @@ class MessagePool {
   friend class MessageLease;
   void Return(MessageBuffer* buffer);
 
+  // What a burst leaves behind: these lie in `memory_`, what is needed beyond is malloc's and goes back.
+  static constexpr size_t kKeptBuffers = 8;
+
+  std::optional<HugeMemory> memory_;
+  // Of `memory_`, how many have been given out.
+  size_t kept_buffers_ = 0;
   std::vector<std::unique_ptr<MessageBuffer>> idle_;
   size_t leased_ = 0;
 };

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <liburing.h>
-#include <sys/mman.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -44,6 +43,7 @@ class UringTransport::Entry final : public Completion {
       : transport_(transport), index_(index), queue_(queue), memory_(memory) {
     parts_[0] = {&header_, sizeof(header_)};
     parts_[1] = {payload().data(), payload().size()};
+    message_.memory = &transport.memory_;
   }
 
   uint16_t queue() const { return queue_; }
@@ -122,21 +122,16 @@ UringTransport::UringTransport(int descriptor, Reactor& reactor, UringTransportO
     : descriptor_(descriptor),
       reactor_(reactor),
       options_(std::move(options)),
-      dev_fuse_(descriptor, reactor, DevFuseWaking::kForgets) {
+      dev_fuse_(descriptor, reactor, DevFuseWaking::kForgets),
+      memory_(std::max<size_t>(options_.queues.size() * options_.entries_per_queue, 1) * kEntryBytes) {
   const size_t count = options_.queues.size() * options_.entries_per_queue;
-  void* const mapped = mmap(nullptr, std::max<size_t>(count, 1) * kEntryBytes, PROT_READ | PROT_WRITE,
-                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  Check(mapped != MAP_FAILED, "no memory for requests");
-  memory_ = {static_cast<char*>(mapped), std::max<size_t>(count, 1) * kEntryBytes};
   for (size_t i = 0; i < count; ++i) {
     entries_.push_back(std::make_unique<Entry>(*this, i, options_.queues[i / options_.entries_per_queue],
-                                               memory_.subspan(i * kEntryBytes, kEntryBytes)));
+                                               memory_.bytes().subspan(i * kEntryBytes, kEntryBytes)));
   }
 }
 
-UringTransport::~UringTransport() {
-  munmap(memory_.data(), memory_.size());
-}
+UringTransport::~UringTransport() = default;
 
 uint32_t UringTransport::init_flags2() const {
   return fuse_uring::kInitFlag2;
@@ -198,7 +193,9 @@ void UringTransport::Receive(Entry& entry) {
     Submit(entry, fuse_uring::Command::kCommitAndFetch);
     return;
   }
-  sink_->Process(entry.message(), request.size());
+  const MessageLease message = entry.message();
+  message.ExpectBytes(request.size());
+  sink_->Process(message, request.size());
 }
 
 int UringTransport::Send(const iovec* parts, int count) {

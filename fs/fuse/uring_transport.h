@@ -19,6 +19,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/base/huge_memory.h"
 #include "engine/ring/async_event.h"
 #include "engine/ring/reactor.h"
 #include "fs/fuse/dev_fuse_transport.h"
@@ -71,7 +72,7 @@ class UringTransport final : public Transport {
   DevFuseTransport dev_fuse_;
   RequestSink* sink_ = nullptr;
   // One piece of memory for all payloads, mapped: pages that no request has used cost nothing.
-  std::span<char> memory_;
+  HugeMemory memory_;
   std::vector<std::unique_ptr<Entry>> entries_;
   size_t live_entries_ = 0;
   int first_error_ = 0;

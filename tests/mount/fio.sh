@@ -29,3 +29,18 @@ umount_store
 check_store
 mount_store
 run --rw=write --bs=1M --iodepth=4 --direct=0 --verify_only
+# Large reads that follow each other are read ahead. A small memtable: what is read lies in tables.
+umount_store
+mount_store -o memtable=8M
+for depth in 1 4; do
+  run --rw=write --bs=1M --iodepth=$depth --direct=1
+  run --rw=write --bs=1M --iodepth=$depth --direct=1 --verify_only
+done
+umount_store
+mount_store
+for depth in 1 4; do
+  run --rw=write --bs=1M --iodepth=$depth --direct=1 --verify_only
+done
+# The same while the place of what is read is written anew.
+run --rw=rw --bs=1M --iodepth=4 --direct=1
+run --rw=randrw --bs=1M --iodepth=4 --direct=1

@@ -1,6 +1,7 @@
 // A filesystem that does nothing: it knows no name but one, from memory, and reads that one by one read of a
-// device into the answer. What a request costs here is what kernel, transport and reactor cost, and what a
-// real filesystem has more is its own doing.
+// device into the answer; without a device, it answers with whatever lies there. What a request costs here is
+// what kernel, transport and reactor cost, and what a real filesystem has more is its own doing. Large
+// answers lie in huge pages, as the daemon's do.
 //
 //   null_mount DIR uring|devfuse|libfuse [DEVICE]
 //
@@ -118,10 +119,15 @@ class NullSink final : public RequestSink {
   }
 
   Task<void> AnswerRead(MessageLease message, uint64_t unique, uint64_t offset, uint32_t bytes) {
-    ++in_flight_;
     const MessageLease lease = message.answer().empty() ? pool_.Take() : message;
+    lease.ExpectBytes(bytes);
     // A page's start: the device wants its memory aligned.
     char* const into = message.answer().empty() ? lease.bytes().data() : message.answer().data();
+    if (device_ < 0) {
+      Reply(unique, into, offset < kFileBytes ? std::min<uint64_t>(bytes, kFileBytes - offset) : 0);
+      co_return;
+    }
+    ++in_flight_;
     const int32_t read = co_await reactor_.Read(device_, into, bytes, offset);
     if (read < 0) {
       ReplyError(unique, -read);
@@ -250,7 +256,9 @@ void ReadByLibrary(fuse_req_t request, fuse_ino_t, size_t size, off_t offset, fu
   static thread_local MessagePool pool;
   const int device = *static_cast<const int*>(fuse_req_userdata(request));
   const MessageLease into = pool.Take();
-  const ssize_t read = pread(device, into.bytes().data(), size, offset);
+  into.ExpectBytes(size);
+  const ssize_t read =
+      device < 0 ? static_cast<ssize_t>(size) : pread(device, into.bytes().data(), size, offset);
   if (read < 0) {
     fuse_reply_err(request, errno);
   } else {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <set>
 #include <vector>
 
 namespace varve {
@@ -48,6 +50,45 @@ TEST(MessagePool, ABurstIsServedAndGivenBack) {
   EXPECT_EQ(pool.leased(), 100U);
   burst.clear();
   EXPECT_EQ(pool.leased(), 0U);
+}
+
+// Those of the pool's own memory are used first again: huge pages that were put there are not lost to malloc.
+TEST(MessagePool, TheFirstBuffersStayAndWhatABurstNeedsBeyondDoesNot) {
+  MessagePool pool;
+  std::set<const char*> first;
+  {
+    std::vector<MessageLease> burst;
+    for (int i = 0; i < 20; ++i) {
+      burst.push_back(pool.Take());
+      if (first.size() < 8) {
+        first.insert(burst.back().bytes().data());
+      }
+    }
+  }
+  std::vector<MessageLease> again;
+  for (int i = 0; i < 8; ++i) {
+    again.push_back(pool.Take());
+    EXPECT_TRUE(first.contains(again.back().bytes().data())) << i;
+  }
+}
+
+TEST(MessagePool, ALargeMessageKeepsItsBytesAsItsMemoryBecomesHuge) {
+  MessagePool pool;
+  std::vector<MessageLease> messages;
+  // The last ones are malloc's.
+  for (int i = 0; i < 10; ++i) {
+    messages.push_back(pool.Take());
+    const std::span<char> bytes = messages.back().bytes();
+    std::fill(bytes.begin(), bytes.end(), static_cast<char>('a' + i));
+  }
+  for (const MessageLease& message : messages) {
+    message.ExpectBytes(kHugeMessageBytes - 1);
+    message.ExpectBytes(kPayloadBytesMax);
+  }
+  for (int i = 0; i < 10; ++i) {
+    const std::span<char> bytes = messages[static_cast<size_t>(i)].bytes();
+    EXPECT_EQ(std::count(bytes.begin(), bytes.end(), 'a' + i), static_cast<ptrdiff_t>(bytes.size())) << i;
+  }
 }
 
 TEST(MessagePool, AMovedLeaseIsOneLease) {

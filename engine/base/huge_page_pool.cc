@@ -1,4 +1,4 @@
-#include "engine/memtable/huge_page_pool.h"
+#include "engine/base/huge_page_pool.h"
 
 #include <sys/mman.h>
 
