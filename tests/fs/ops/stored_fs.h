@@ -11,6 +11,7 @@
 #include "engine/ring/local_executor.h"
 #include "engine/store/format_store.h"
 #include "engine/store/store.h"
+#include "fs/namespace/namespace_format.h"
 #include "fs/ops/filesystem.h"
 #include "fs/ops/path.h"
 #include "tests/support/manual_clock.h"
@@ -54,6 +55,7 @@ class StoredFs {
   Status OpenStore(bool read_only = false) {
     StoreOptions options = options_;
     options.read_only = read_only;
+    options.outlines = OutlinesOfDirents();
     Result<std::unique_ptr<Store>> opened =
         executor.Run(varve::OpenStore({device, clock, logger, {&executor}, 1}, options));
     if (opened.ok()) {
