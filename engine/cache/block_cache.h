@@ -135,7 +135,7 @@ class BlockCache {
   // writes.
   void LetGoOfWritten(TableId table, uint64_t table_offset, uint64_t bytes);
   // From now on pieces may take so much from blocks, which make room as pieces come. At most seven eighths of
-  // the cache, whatever is asked for.
+  // the cache, whatever is asked for, and none while many blocks come and no pieces.
   void ReserveForWritten(uint64_t bytes);
 
   // Drops every block of a table that no longer exists.

@@ -24,6 +24,8 @@ constexpr uint64_t kHeldShare = 4;
 constexpr uint64_t kHeldShareIndex = 8;
 // Of the capacity, what pieces of tables for later merges leave to those for the next.
 constexpr uint64_t kWrittenForNextShare = 4;
+// The reserve lapses once so many times the capacity came in blocks, and no piece.
+constexpr uint64_t kLapseTimes = 4;
 // At least what BlockRef::charge adds.
 constexpr uint64_t kPieceOverheadBytes = 64;
 // Ghosts remember about as many keys as the shard holds blocks of the usual size.
@@ -196,6 +198,7 @@ void BlockCache::Shard::Insert(std::unique_ptr<Entry> added, CacheStanding stand
     }
     QueueOf(entry->place).Push(entry);
     later_bytes_ += IsForLater(*entry) ? entry->charge : 0;
+    bytes_since_piece_ = kind == BlockKind::kWritten ? 0 : bytes_since_piece_ + entry->charge;
     if (kind == BlockKind::kWritten) {
       EvictLater(*entry, &dead);
     }
@@ -379,7 +382,8 @@ void BlockCache::Shard::Evict(Entry** dead) {
   // Ends before all queues are empty: what is held is but a share of the capacity.
   while (charged_bytes() > capacity_bytes_) {
     const bool no_blocks = small_.oldest == nullptr && main_.oldest == nullptr;
-    if (spare_.oldest != nullptr && (spare_.bytes > reserved_bytes_ || no_blocks)) {
+    const uint64_t theirs = bytes_since_piece_ > kLapseTimes * capacity_bytes_ ? 0 : reserved_bytes_;
+    if (spare_.oldest != nullptr && (spare_.bytes > theirs || no_blocks)) {
       EvictFromSpare(dead);
     } else if (small_.oldest != nullptr &&
                (main_.oldest == nullptr || small_.bytes > capacity_bytes_ / kSmallQueueShare)) {

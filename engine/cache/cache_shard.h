@@ -120,6 +120,8 @@ class BlockCache::Shard {
   Queue spare_;
   uint64_t later_bytes_ = 0;
   uint64_t reserved_bytes_ = 0;
+  // Of blocks that were inserted since the last piece.
+  uint64_t bytes_since_piece_ = 0;
   // Hashes of keys that left the small queue unproven, each in the place that its hash chooses: a key that
   // comes back while it stands here goes to the main queue.
   std::vector<uint64_t> ghosts_;

@@ -198,6 +198,22 @@ TEST(WrittenPieces, GiveUpWhatIsReservedNoMore) {
   EXPECT_FALSE(Kept(cache, 0, 1));
 }
 
+TEST(WrittenPieces, GiveUpWhatIsReservedOnceNothingIsWrittenAnyMore) {
+  BlockCache cache(1 * kMiB, 1);
+  FillWithBlocks(cache, 0);
+  cache.ReserveForWritten(520 * kKiB);
+  cache.KeepWritten(kTable, 0, Bytes(7 * kWrittenPieceBytes), WrittenFor::kNextMerge);
+  FillWithBlocks(cache, 1000);
+  EXPECT_TRUE(Kept(cache, 0, 7 * kWrittenPieceBytes));
+  FillWithBlocks(cache, 2000);
+  FillWithBlocks(cache, 3000);
+  EXPECT_EQ(cache.statistics().of(BlockKind::kWritten).charged_bytes, 0u);
+  // Until something is.
+  cache.KeepWritten(kTable, 0, Bytes(7 * kWrittenPieceBytes), WrittenFor::kNextMerge);
+  FillWithBlocks(cache, 4000);
+  EXPECT_TRUE(Kept(cache, 0, 7 * kWrittenPieceBytes));
+}
+
 TEST(WrittenPieces, LeaveBlocksAnEighthWhateverIsReserved) {
   BlockCache cache(1 * kMiB, 1);
   FillWithBlocks(cache, 0);
