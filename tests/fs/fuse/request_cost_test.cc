@@ -100,6 +100,9 @@ class RequestCost : public testing::Test {
     ASSERT_TRUE(fs_.Mount().ok());
     fs_.Put("/small", kSmall);
     fs_.Put("/large", kLarge);
+    Serve();
+  }
+  void Serve() {
     Result<std::unique_ptr<Channel>> made =
         Channel::Create({*fs_.fs, owner_, transport_, fs_.executor, logger_, control_});
     ASSERT_TRUE(made.ok());
@@ -133,9 +136,21 @@ class RequestCost : public testing::Test {
   int Ask(uint32_t opcode, uint64_t node, const void* body, size_t body_bytes) {
     const size_t bytes = Make(opcode, node, body, body_bytes);
     const uint64_t answers = transport_.answers;
-    channel_->Process(MessageLease(message_), bytes);
+    Answer(bytes);
     EXPECT_EQ(transport_.answers, answers + 1);
     return -transport_.header.error;
+  }
+  // The request in message_, until it has its answer.
+  [[gnu::noinline]] void Answer(size_t bytes) {
+    const uint64_t answers = transport_.answers;
+    channel_->Process(MessageLease(message_), bytes);
+    while (transport_.answers == answers) {
+      EXPECT_TRUE(fs_.executor.Run(Wait()).ok());
+    }
+  }
+  static Task<Status> Wait() {
+    co_await Executor::Current().Yield();
+    co_return OkStatus();
   }
   int Lookup(const std::string& name) {
     return Ask(FUSE_LOOKUP, FUSE_ROOT_ID, name.c_str(), name.size() + 1);
@@ -150,8 +165,9 @@ class RequestCost : public testing::Test {
     const fuse_getattr_in body = {};
     return Ask(FUSE_GETATTR, node, &body, sizeof(body));
   }
-  int Read(uint64_t node, uint32_t bytes) {
+  int Read(uint64_t node, uint32_t bytes, uint64_t offset = 0) {
     fuse_read_in body = {};
+    body.offset = offset;
     body.size = bytes;
     return Ask(FUSE_READ, node, &body, sizeof(body));
   }
@@ -160,7 +176,7 @@ class RequestCost : public testing::Test {
   uint64_t AllocationsOf(Asking ask) {
     const char* const asked = std::getenv("VARVE_REQUESTS");
     const int count = asked != nullptr ? std::atoi(asked) : 100;
-    for (int i = 0; i < 20; ++i) {
+    for (uint64_t i = 0; i < kAskedBefore; ++i) {
       ask();
     }
     const uint64_t before = allocations;
@@ -172,6 +188,8 @@ class RequestCost : public testing::Test {
   }
 
   static constexpr size_t kPayload = 64 * kKiB;
+  static constexpr uint64_t kAskedBefore = 20;
+  static constexpr uint64_t kAllocationsOfAMiss = 4;
   const std::string kSmall = std::string(1000, 's');
   const std::string kLarge = std::string(16 * kKiB, 'l');
 
@@ -213,6 +231,37 @@ TEST_F(RequestCost, ReadOfAChunk) {
   EXPECT_EQ(transport_.payload, message_.answer.data());
   EXPECT_EQ(transport_.payload_bytes, 4096U);
   EXPECT_EQ(std::memcmp(message_.answer.data(), kLarge.data(), 4096), 0);
+}
+
+// From the device, as reads with O_DIRECT of a file that is larger than the cache: what is on the heap is
+// what waits for the device, and the block.
+TEST_F(RequestCost, ReadOfAChunkOnTheDevice) {
+  constexpr uint64_t kChunks = 4096;
+  channel_.reset();
+  fs_.Put("/device", std::string(kChunks * 4096, 'd'));
+  fs_.Close();
+  ASSERT_TRUE(fs_.Mount().ok());
+  Serve();
+  const uint64_t node = NodeOf("device");
+  const auto reads = [&] { return fs_.device.counters().of(IoPurpose::kUserRead).reads.load(); };
+  uint64_t next = 0;
+  const auto read_next = [&] {
+    next = (next + 1237) % kChunks;  // in no order that is read ahead
+    EXPECT_EQ(Read(node, 4096, next * 4096), 0);
+  };
+  for (uint64_t i = 0; i < kChunks; ++i) {
+    read_next();  // indexes and filters are held now
+  }
+  const uint64_t before = reads();
+  uint64_t asked = 0;
+  const uint64_t allocated = AllocationsOf([&] {
+    ++asked;
+    read_next();
+  });
+  EXPECT_EQ(reads() - before, asked);
+  EXPECT_LE(allocated, kAllocationsOfAMiss * (asked - kAskedBefore));
+  EXPECT_EQ(transport_.payload, message_.answer.data());
+  EXPECT_EQ(std::string_view(message_.answer.data(), 4096), std::string(4096, 'd'));
 }
 
 }  // namespace
