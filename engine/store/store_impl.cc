@@ -69,17 +69,41 @@ Task<Store::Lookup> StoreImpl::ReadOn(PointRead& read, CacheFill fill, HotCounte
   co_return answer;
 }
 
+namespace {
+
+// A copy of a key; most need no memory of their own.
+class KeptKey {
+ public:
+  explicit KeptKey(std::string_view key) : bytes_(key.size()) {
+    if (bytes_ > sizeof(here_)) {
+      apart_ = std::make_unique<char[]>(bytes_);
+    }
+    key.copy(apart_ ? apart_.get() : here_, bytes_);
+  }
+  KeptKey(const KeptKey&) = delete;
+  KeptKey& operator=(const KeptKey&) = delete;
+
+  std::string_view view() const { return {apart_ ? apart_.get() : here_, bytes_}; }
+
+ private:
+  const size_t bytes_;
+  std::unique_ptr<char[]> apart_;
+  char here_[48];
+};
+
+}  // namespace
+
 class StoreImpl::UnfinishedPointRead final : public Store::UnfinishedGet {
  public:
   UnfinishedPointRead(StoreImpl& store, std::string_view key, PointRead read, CacheFill fill,
                       HotCounters::Line& counters)
-      : store_(store), key_(key), read_(std::move(read), key_), fill_(fill), counters_(counters) {}
+      : store_(store), key_(key), read_(std::move(read), key_.view()), fill_(fill), counters_(counters) {}
 
   Task<Lookup> Finish() override { return store_.ReadOn(read_, fill_, counters_); }
 
  private:
   StoreImpl& store_;
-  const std::string key_;
+  const KeptKey key_;
   PointRead read_;
   const CacheFill fill_;
   HotCounters::Line& counters_;

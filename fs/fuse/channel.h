@@ -85,6 +85,7 @@ class Channel final : public RequestSink {
   bool current_is_temporary_file() const { return current_is_temporary_file_; }
   // FUSE_SETXATTR_ACL_KILL_SGID, of a SETXATTR.
   uint32_t current_setxattr_flags() const { return current_setxattr_flags_; }
+  RecentFiles& recent_files() { return recent_files_; }
   // Where to make the current request's answer of at most `bytes_max`, at once or later.
   AnswerRoom TakeAnswerRoom(size_t bytes_max);
   void RequestBegins() { ++in_flight_; }
@@ -111,6 +112,7 @@ class Channel final : public RequestSink {
   bool current_is_temporary_file_ = false;
   uint32_t current_setxattr_flags_ = 0;
   size_t in_flight_ = 0;
+  RecentFiles recent_files_;
   bool closed_ = false;
   // Only during Initialise.
   std::span<char> init_message_;

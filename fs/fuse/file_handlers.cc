@@ -104,7 +104,8 @@ void Read(fuse_req_t request, fuse_ino_t inode, size_t size, off_t offset, fuse_
   const auto from = static_cast<uint64_t>(offset);
   AnswerRoom into = channel.TakeAnswerRoom(size);
   std::unique_ptr<UnfinishedRead> rest;
-  if (const auto read = channel.filesystem().BeginRead(InodeNumber(inode), from, into.bytes, rest)) {
+  if (const auto read = channel.filesystem().BeginRead(InodeNumber(inode), from, into.bytes, rest,
+                                                       &channel.recent_files())) {
     ReplyRead(request, into, *read);
     return;
   }

@@ -47,27 +47,41 @@ void KillSetIds(Inode& inode) {
 }
 
 std::optional<Result<size_t>> FileSystem::BeginRead(InodeNumber inode, uint64_t offset, std::span<char> into,
-                                                    std::unique_ptr<UnfinishedRead>& rest) {
+                                                    std::unique_ptr<UnfinishedRead>& rest,
+                                                    RecentFiles* recent) {
   const uint64_t version = core_->locks.Version(inode);
-  std::optional<Result<LoadedInode>> loaded = core_->TryLoad(inode);
-  if (!loaded) {
-    return std::nullopt;
+  const RecentFiles::Known* const known = recent != nullptr ? recent->Find(inode) : nullptr;
+  std::optional<Result<LoadedInode>> loaded;
+  const Inode* file = nullptr;
+  std::string_view inline_bytes;
+  if (known != nullptr && known->version == version) {
+    // Whoever changes an inode holds its lock, and leaves another version behind.
+    file = &known->inode;
+  } else {
+    loaded = core_->TryLoad(inode);
+    if (!loaded) {
+      return std::nullopt;
+    }
+    if (!loaded->ok()) {
+      return loaded->error();
+    }
+    file = &(*loaded)->inode();
+    inline_bytes = (*loaded)->record.content;
+    const Status regular = CheckRegular(*file);
+    if (!regular.ok()) {
+      return regular.error();
+    }
+    if (recent != nullptr && file->chunked && core_->locks.Unchanged(inode, version)) {
+      recent->Keep(*file, version);
+    }
   }
-  if (!loaded->ok()) {
-    return loaded->error();
-  }
-  const LoadedInode& file = **loaded;
-  const Status regular = CheckRegular(file.inode());
-  if (!regular.ok()) {
-    return regular.error();
-  }
-  if (AccessIsDue(*core_, file.inode())) {
+  if (AccessIsDue(*core_, *file)) {
     return std::nullopt;  // to note it may have to wait for a lock
   }
   std::unique_ptr<UnfinishedRead> unfinished;
   std::optional<Result<size_t>> read =
-      core_->content.BeginRead(file.inode(), file.record.content, offset, into, ReadOptions(), unfinished);
-  if (file.inode().chunked && !core_->locks.Unchanged(inode, version)) {
+      core_->content.BeginRead(*file, inline_bytes, offset, into, ReadOptions(), unfinished);
+  if (file->chunked && !core_->locks.Unchanged(inode, version)) {
     return std::nullopt;  // the inode and its chunks may be of different moments
   }
   rest = std::move(unfinished);

@@ -27,6 +27,7 @@
 #include "engine/ring/task.h"
 #include "engine/store/store.h"
 #include "fs/namespace/inode.h"
+#include "fs/ops/recent_files.h"
 
 namespace varve {
 
@@ -209,9 +210,12 @@ class FileSystem {
   // Bytes read: fewer than asked only at the end of the file. One atomic view of the file.
   Task<Result<size_t>> Read(InodeNumber inode, uint64_t offset, std::span<char> into);
   // The same where memory has the bytes. Else `rest` may become the read as it stands: finishing it costs
-  // less than Read, which is to be called where it stays empty. It is gone before Unmount is called.
+  // less than Read, which is to be called where it stays empty. It is gone before Unmount is called. With
+  // `recent`, the caller's, files in chunks are known from one read to the next: of such a file the kernel
+  // has to remember the node, which is not looked for again.
   std::optional<Result<size_t>> BeginRead(InodeNumber inode, uint64_t offset, std::span<char> into,
-                                          std::unique_ptr<UnfinishedRead>& rest);
+                                          std::unique_ptr<UnfinishedRead>& rest,
+                                          RecentFiles* recent = nullptr);
   // All of `data` (at most kWriteBytesMax) or nothing.
   Task<Result<size_t>> Write(InodeNumber inode, uint64_t offset, std::string_view data, WriteFlags flags);
   // `mode` is that of fallocate(2): 0, KEEP_SIZE, PUNCH_HOLE | KEEP_SIZE, ZERO_RANGE [| KEEP_SIZE]; others

@@ -11,9 +11,9 @@
 namespace varve {
 
 inline Task<Result<size_t>> ReadAsMounted(FileSystem& fs, InodeNumber inode, uint64_t offset,
-                                          std::span<char> into) {
+                                          std::span<char> into, RecentFiles* recent = nullptr) {
   std::unique_ptr<UnfinishedRead> rest;
-  const std::optional<Result<size_t>> at_once = fs.BeginRead(inode, offset, into, rest);
+  const std::optional<Result<size_t>> at_once = fs.BeginRead(inode, offset, into, rest, recent);
   if (at_once) {
     co_return *at_once;
   }

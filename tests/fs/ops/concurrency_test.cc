@@ -91,7 +91,11 @@ class Worker {
       Result<size_t> written = co_await fs_.Write(inode, 0, data, WriteFlags{});
       EXPECT_TRUE(written.ok()) << written.ToString();
       std::string into(12'000, '?');
-      Result<size_t> read = co_await ReadAsMounted(fs_, inode, 0, std::span<char>(into));
+      Result<size_t> read = co_await ReadAsMounted(fs_, inode, 0, std::span<char>(into), &recent_);
+      EXPECT_TRUE(read.ok() && *read == 12'000u) << read.ToString();
+      EXPECT_EQ(into.find_first_not_of(into[0]), std::string::npos) << "a torn read";
+      // Nobody may have changed it since it was read.
+      read = co_await ReadAsMounted(fs_, inode, 0, std::span<char>(into), &recent_);
       EXPECT_TRUE(read.ok() && *read == 12'000u) << read.ToString();
       EXPECT_EQ(into.find_first_not_of(into[0]), std::string::npos) << "a torn read";
       Result<Attributes> linked = co_await fs_.Link(inode, other, other_name);
@@ -106,6 +110,7 @@ class Worker {
   }
 
   FileSystem& fs_;
+  RecentFiles recent_;
   const InodeNumber directories_[2];
   Prng prng_;
 };

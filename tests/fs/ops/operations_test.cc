@@ -205,5 +205,31 @@ TEST(Operations, EveryErrorCodeHasAnErrno) {
   }
 }
 
+// A reader knows a file in chunks from one read to the next, and sees each change of it all the same.
+TEST(Operations, WhatWasReadOfALargeFileIsKnownUntilItChanges) {
+  OpsFixture t;
+  const InodeNumber file = t.Make(kRootInode, "file", S_IFREG | 0644);
+  ASSERT_TRUE(t.Write(file, 0, std::string(20'000, 'a')).ok());
+  ASSERT_EQ(t.Read(file), std::string(20'000, 'a'));  // notes the access
+  ASSERT_EQ(t.Read(file), std::string(20'000, 'a'));
+  const RecentFiles::Known* known = t.recent.Find(file);
+  ASSERT_NE(known, nullptr);
+  EXPECT_EQ(known->inode.size, 20'000U);
+  EXPECT_EQ(t.recent.Find(InodeNumber(file.value + 1)), nullptr);
+  // More of it, less of it, other bytes, and none of them in chunks.
+  ASSERT_TRUE(t.Write(file, 20'000, std::string(5'000, 'b')).ok());
+  EXPECT_EQ(t.Read(file, 19'990, 100), "aaaaaaaaaa" + std::string(90, 'b'));
+  SetAttributes shorter;
+  shorter.size = 9'000;
+  ASSERT_TRUE(t.Run(t.fs->ChangeAttributes(file, shorter)).ok());
+  EXPECT_EQ(t.Read(file), std::string(9'000, 'a'));
+  EXPECT_EQ(t.Read(file), std::string(9'000, 'a'));
+  ASSERT_TRUE(t.Write(file, 100, "c").ok());
+  EXPECT_EQ(t.Read(file, 99, 3), "aca");
+  shorter.size = 10;
+  ASSERT_TRUE(t.Run(t.fs->ChangeAttributes(file, shorter)).ok());
+  EXPECT_EQ(t.Read(file), std::string(10, 'a'));
+}
+
 }  // namespace
 }  // namespace varve

@@ -70,6 +70,7 @@ class OpsFixture {
     Result<std::unique_ptr<FileSystem>> mounted = Run(FileSystem::Mount(environment, options_));
     ASSERT_TRUE(mounted.ok()) << mounted.ToString();
     fs = std::move(*mounted);
+    recent = RecentFiles();
   }
   void Unmount() {
     const Status ended = Run(fs->Unmount());
@@ -95,7 +96,7 @@ class OpsFixture {
   }
   std::string Read(InodeNumber inode, uint64_t offset = 0, size_t length = 4 << 20) {
     std::string into(length, '?');
-    const Result<size_t> read = Run(ReadAsMounted(*fs, inode, offset, std::span<char>(into)));
+    const Result<size_t> read = Run(ReadAsMounted(*fs, inode, offset, std::span<char>(into), &recent));
     EXPECT_TRUE(read.ok()) << read.ToString();
     into.resize(read.ok() ? *read : 0);
     return into;
@@ -143,6 +144,7 @@ class OpsFixture {
   LocalExecutor executor;
   std::unique_ptr<MemoryStore> store;
   std::unique_ptr<FileSystem> fs;
+  RecentFiles recent;
   Caller caller{1000, 100, 1};
 
  private:
