@@ -185,7 +185,13 @@ StoreShape ShapeOf(const Layout& layout, const StoreOptions& options, uint32_t b
   shape.wal_segments_max =
       kLogSegmentsAtRest + 1 + CeilDiv(kLogPerMemtable * memtables_bytes, shape.wal_segment_bytes);
   // A flush overtakes the log where all that memtables hold can be held back; else it would only come later.
-  shape.wal_hold_bytes = memtables_bytes <= kWalHoldBytesMax ? static_cast<size_t>(memtables_bytes) : 0;
+  // Besides, groups are held of which tables have a part: without room for those all is written while
+  // memtables are full.
+  const uint64_t held_besides = std::min<uint64_t>(shape.memtable_bytes, kMiB);
+  shape.wal_hold_bytes =
+      memtables_bytes <= kWalHoldBytesMax
+          ? static_cast<size_t>(std::min<uint64_t>(memtables_bytes + held_besides, kWalHoldBytesMax))
+          : 0;
   shape.tree.table_bytes = std::max(std::min(options.table_bytes, usable / kTablesPerDevice), kSmallest / 8);
   if (shape.techniques.block_merge || shape.techniques.append_merge) {
     const auto of_full_growth =
