@@ -97,7 +97,8 @@ Task<Arrival> SendOne(Reactor& reactor, const Clock& clock, DevFuseWaking waking
 // Its reactor spins while it waits, as one does that waits for no timer.
 Arrival ArrivalOf(DevFuseWaking waking) {
   const SystemClock clock;
-  const Result<std::unique_ptr<Reactor>> reactor = Reactor::Create({.spin_nanos = 1'000 * kMillisecond}, clock);
+  const Result<std::unique_ptr<Reactor>> reactor =
+      Reactor::Create({.spin_nanos = 1'000 * kMillisecond}, clock);
   EXPECT_TRUE(reactor.ok()) << reactor.ToString();
   return RunBlocking(**reactor, SendOne(**reactor, clock, waking));
 }
