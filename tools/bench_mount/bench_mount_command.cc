@@ -129,7 +129,7 @@ Every phase begins right after a mount, with nothing of the device in the page c
 what the kernel remembers. The fio jobs use O_DIRECT, but for the one that calls fsync after each write. "create +
 unmount" counts the time until everything is on the device. Each round runs all filesystems one after the other on the
 same device; compare figures of one round only.
-ntfs-3g lets everybody do everything unless it is told to check permissions, as all others do: ntfs-3g:permissions.
+ntfs-3g lets everybody do everything; ntfs-3g:permissions is the same, told to check permissions as varve does.
 What is not installed is left out: Debian's packages are ntfs-3g, fuse2fs, e2fsprogs and fio.)";
 
 }  // namespace
