@@ -39,6 +39,8 @@ class DevFuseTransport final : public Transport {
   std::string_view name() const override { return "/dev/fuse"; }
 
  private:
+  Task<void> LetForgetsGather();
+
   int descriptor_;
   Reactor& reactor_;
   DevFuseWaking waking_;

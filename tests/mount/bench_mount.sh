@@ -44,6 +44,14 @@ done
 grep -q "varve .* x$" "$folder/out" || fail "there is no ratio"
 [ -z "$(remains)" ] || fail "it left $(remains)"
 
+if command -v ntfs-3g >/dev/null && command -v mkfs.ntfs >/dev/null; then
+  step "ntfs-3g, without and with permissions"
+  bench --rounds 1 --files 50 --fio-size 0 --filesystems ntfs-3g,ntfs-3g:permissions --json "$folder/result.json" >"$folder/out" ||
+    { cat "$folder/out" >&2; fail "the bench failed"; }
+  check_result "$folder/result.json" 1 ntfs-3g,ntfs-3g:permissions 10
+  [ -z "$(remains)" ] || fail "it left $(remains)"
+fi
+
 if command -v fio >/dev/null; then
   step "fio on the mount and on the device"
   bench --rounds 1 --files 0 --fio-size 4M --filesystems varve,raw --json "$folder/result.json" >"$folder/out" ||

@@ -110,6 +110,11 @@ std::vector<FilesystemKind> KnownFilesystems(const std::string& varve, const std
        {"mkfs.ntfs", "-Q", "-F", "{device}"},
        {"ntfs-3g", "-o", "no_detach,big_writes", "{device}", "{mount}"},
        ""},
+      // By itself it lets everybody do everything, and the kernel asks it for no attributes to check.
+      {"ntfs-3g:permissions",
+       {"mkfs.ntfs", "-Q", "-F", "{device}"},
+       {"ntfs-3g", "-o", "no_detach,big_writes,permissions", "{device}", "{mount}"},
+       ""},
       {"fuse2fs", make_ext4, {"fuse2fs", "{device}", "{mount}", "-f"}, ""},
       {"ext4", make_ext4, {}, "ext4"},
   };

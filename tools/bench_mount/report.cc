@@ -122,7 +122,7 @@ void AppendRow(const Comparison& row, std::string& table) {
     }
     const std::optional<double> ratio = RatioOf(row, filesystem);
     table +=
-        fmt::format("{:<38} {:<11}{}   median {:>9}", title, filesystem, every, FormatSpeed(Median(speeds)));
+        fmt::format("{:<38} {:<19}{}   median {:>9}", title, filesystem, every, FormatSpeed(Median(speeds)));
     table +=
         filesystem != kReference && ratio.has_value() ? fmt::format("   varve {:6.2f} x\n", *ratio) : "\n";
     title.clear();
@@ -234,7 +234,7 @@ Json OptionsJson(const MountBenchOptions& options) {
 
 std::string PhaseLine(const MountRun& run, const MountPhase& phase) {
   const Speed speed = SpeedOf(phase);
-  std::string line = fmt::format("round {}  {:<11} {:<31} {:>9} {:<5}", run.round, run.filesystem, phase.name,
+  std::string line = fmt::format("round {}  {:<19} {:<31} {:>9} {:<5}", run.round, run.filesystem, phase.name,
                                  FormatSpeed(speed.value), speed.unit);
   if (phase.latency.has_value()) {
     line += fmt::format("  p50 {:9.1f} us  p99 {:9.1f} us", phase.latency->p50, phase.latency->p99);
