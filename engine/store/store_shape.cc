@@ -33,8 +33,10 @@ constexpr uint64_t kLevel0TablesMax = 8;
 constexpr uint64_t kLevel0TimesWithLog = 2;
 // Of the level below, as tables: bounds what one table's merge reads and writes.
 constexpr uint32_t kGrandparentTablesMax = 8;
-// What index, filters and padding add to the records of a merge.
+// What index, filters and padding add to the records of a merge; with outlines, those that are new and those
+// that its inputs have.
 constexpr uint64_t kOverheadPercent = 110;
+constexpr uint64_t kOverheadPercentWithOutlines = 130;
 // What a record costs in a table beyond its bytes in the batch: trailer, lengths, its share of restart
 // points, index and filter.
 constexpr uint64_t kTableBytesPerRecord = 20;
@@ -123,7 +125,8 @@ uint64_t LargestMergeBytes(const StoreShape& shape) {
   const auto level1_bytes =
       static_cast<uint64_t>(static_cast<double>(shape.tree.level1_bytes) * shape.tree.deletes.slack_max);
   const uint64_t of_level0 = shape.memtable_bytes + kBatchBytesMax + level1_bytes;
-  return std::max(of_tables, of_level0) * kOverheadPercent / 100;
+  const uint64_t percent = shape.outlines.prefix.empty() ? kOverheadPercent : kOverheadPercentWithOutlines;
+  return std::max(of_tables, of_level0) * percent / 100;
 }
 
 }  // namespace

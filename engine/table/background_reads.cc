@@ -130,20 +130,20 @@ void BackgroundReads::ReadOn(const TableEnvironment& environment, const TableVie
   const uint64_t start = RoundDown(next->begin, sector);
   const uint64_t bytes = RoundUp(next->end, sector) - start;
   const Result<std::vector<DevicePiece>> runs = LocateTableBytes(environment.device, view, start, bytes);
-  if (!runs.ok()) {
-    return;
-  }
-  std::optional<ReadRun> memory = passing_pages_.TakePage(bytes);
-  while (!memory && streams_.DropOldest(view.id)) {
+  std::optional<ReadRun> memory = runs.ok() ? passing_pages_.TakePage(bytes) : std::nullopt;
+  // One stream at most: its pages may be with readers still.
+  if (runs.ok() && !memory && streams_.DropOldest(view.id)) {
     memory = passing_pages_.TakePage(bytes);
   }
-  if (!memory) {
-    return;
+  std::shared_ptr<PassingRead> read;
+  if (memory) {
+    read = StartPieces(environment.device, std::make_shared<PassingRead>(start, *runs, std::move(*memory)),
+                       purpose);
   }
-  std::shared_ptr<PassingRead> read = StartPieces(
-      environment.device, std::make_shared<PassingRead>(start, *runs, std::move(*memory)), purpose);
   if (read != nullptr) {
     streams_.Keep(view.id, std::move(read));
+  } else {
+    streams_.TakeBack(view.id, *next);
   }
 }
 

@@ -47,7 +47,9 @@ std::optional<ReadStreams::Range> ReadStreams::Note(TableId table, Range range, 
   stream.used = ++uses_;
   stream.at = std::max(stream.at, range.begin);
   stream.end = std::max(stream.end, range.end);
-  stream.in_order = std::min(stream.in_order + 1, kInOrder);
+  if (!range.goes_on || stream.in_order == 0) {
+    stream.in_order = std::min(stream.in_order + 1, kInOrder);
+  }
   while (!stream.ahead.empty() && stream.ahead.front()->end() + kKeptBehindBytes <= stream.at) {
     dropped.push_back(std::move(stream.ahead.front()));
     stream.ahead.pop_front();
@@ -55,9 +57,20 @@ std::optional<ReadStreams::Range> ReadStreams::Note(TableId table, Range range, 
   if (stream.in_order < kInOrder || stream.end >= std::min(range.begin + kDistanceBytes, until)) {
     return std::nullopt;
   }
-  const Range next{stream.end - std::min(stream.end, block_bytes), std::min(stream.end + kReadBytes, until)};
+  const Range next{stream.end - std::min(stream.end, block_bytes), std::min(stream.end + kReadBytes, until),
+                   true};
   stream.end = next.end;
   return next;
+}
+
+void ReadStreams::TakeBack(TableId table, Range range) {
+  const std::lock_guard lock(mutex_);
+  for (Stream& stream : streams_) {
+    if (stream.table == table && stream.end == range.end) {
+      stream.end = std::max(stream.at, range.begin);
+      return;
+    }
+  }
 }
 
 bool ReadStreams::DropOldest(TableId table) {

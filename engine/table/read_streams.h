@@ -33,6 +33,8 @@ class ReadStreams {
   struct Range {
     uint64_t begin = 0;
     uint64_t end = 0;
+    // Of the same walk as the one before: no further read in a row.
+    bool goes_on = false;
   };
 
   ReadStreams() = default;
@@ -46,6 +48,8 @@ class ReadStreams {
   // next are in both where they have at most `block_bytes`.
   std::optional<Range> Note(TableId table, Range range, uint64_t until, uint64_t block_bytes);
   void Keep(TableId table, std::shared_ptr<PassingRead> read);
+  // Nothing is read ahead in `range`, which Note answered.
+  void TakeBack(TableId table, Range range);
   // Forgets what was read ahead in the stream that was used longest ago, but for those of `table`. False:
   // there is none.
   bool DropOldest(TableId table);

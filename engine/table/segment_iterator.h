@@ -125,6 +125,8 @@ class SegmentIterator final : public InternalIterator {
   // Read ahead of a sequential walk.
   BlockBatch batch_;
   std::shared_ptr<PassingRead> passing_;
+  // The streams of reads (read_streams.h) know this walk.
+  bool noted_ = false;
   BlockRef data_block_;
   BlockHandle open_block_;
   uint64_t data_offset_ = 0;

@@ -95,8 +95,9 @@ void SegmentIterator::ReadOn(uint64_t end) {
     const uint64_t bytes =
         options_.stretch_bytes + options_.stretch_bytes / 16 + options_.reads_through_bytes;
     const uint64_t until = wanted_.table_offset + bytes;
-    options_.background->ReadOn(environment_, view_, {wanted_.table_offset, end}, until, wanted_.bytes,
-                                options_.purpose);
+    options_.background->ReadOn(environment_, view_, {wanted_.table_offset, end, noted_}, until,
+                                wanted_.bytes, options_.purpose);
+    noted_ = true;
   }
 }
 
@@ -242,7 +243,9 @@ Task<Result<BlockRef>> SegmentIterator::LoadWanted() {
   ReadRun window = MemoryFor(environment_, RoundUp(end, sector) - start, options_.fill_cache);
   const Status read = co_await ReadTableBytes(environment_, view_, start, window.span(), options_.purpose);
   if (!read.ok()) {
-    co_return read.error();
+    // By itself: what failed may be a sector of something else.
+    co_return co_await ReadBlock(environment_, view_, wanted_, wanted_kind_, options_.purpose,
+                                 options_.fill_cache);
   }
   readahead_.Fill(std::move(window), start);
   if (options_.fill_cache) {

@@ -178,6 +178,9 @@ Task<Status> TableWriter::Finish() {
   if (status_.ok()) {
     status_ = flight_->status;
   }
+  if (!status_.ok() && what_for_) {
+    cache_->EraseTable(table_);
+  }
   GiveBackBeyond(status_.ok() ? used_bytes() : 0);
   co_return status_;
 }

@@ -31,41 +31,54 @@ MessageLease::~MessageLease() {
 
 MessagePool::~MessagePool() {
   Check(leased_ == 0, "a message outlives its pool");
+  for (const std::unique_ptr<MessageBuffer>& buffer : spare_) {
+    std::free(buffer->bytes.data());
+  }
 }
 
 MessageLease MessagePool::Take() {
   std::unique_ptr<MessageBuffer> buffer;
-  if (idle_.empty()) {
-    buffer = std::make_unique<MessageBuffer>();
-    buffer->pool = this;
-    if (kept_buffers_ < kKeptBuffers) {
-      if (!memory_) {
-        memory_.emplace(kKeptBuffers * kMessageBytesMax);
-      }
-      buffer->memory = &*memory_;
-      buffer->bytes = memory_->bytes().subspan(kept_buffers_ * kMessageBytesMax, kMessageBytesMax);
-      ++kept_buffers_;
-    } else {
-      void* const memory = std::aligned_alloc(kPageBytes, kMessageBytesMax);
-      Check(memory != nullptr, "no memory for a request");
-      buffer->bytes = {static_cast<char*>(memory), kMessageBytesMax};
-    }
-  } else {
+  if (!idle_.empty()) {
     buffer = std::move(idle_.back());
     idle_.pop_back();
+  } else if (kept_buffers_ == kKeptBuffers && !spare_.empty()) {
+    buffer = std::move(spare_.back());
+    spare_.pop_back();
+  } else {
+    buffer = Make();
   }
   ++leased_;
   return MessageLease(*buffer.release());
+}
+
+std::unique_ptr<MessageBuffer> MessagePool::Make() {
+  auto buffer = std::make_unique<MessageBuffer>();
+  buffer->pool = this;
+  if (kept_buffers_ < kKeptBuffers) {
+    if (!memory_) {
+      memory_.emplace(kKeptBuffers * kMessageBytesMax);
+    }
+    buffer->memory = &*memory_;
+    buffer->bytes = memory_->bytes().subspan(kept_buffers_ * kMessageBytesMax, kMessageBytesMax);
+    ++kept_buffers_;
+  } else {
+    void* const memory = std::aligned_alloc(kPageBytes, kMessageBytesMax);
+    Check(memory != nullptr, "no memory for a request");
+    buffer->bytes = {static_cast<char*>(memory), kMessageBytesMax};
+  }
+  return buffer;
 }
 
 void MessagePool::Return(MessageBuffer* buffer) {
   --leased_;
   if (buffer->memory != nullptr) {
     idle_.emplace_back(buffer);
-    return;
+  } else if (spare_.size() < kSpareBuffers) {
+    spare_.emplace_back(buffer);
+  } else {
+    std::free(buffer->bytes.data());
+    delete buffer;
   }
-  std::free(buffer->bytes.data());
-  delete buffer;
 }
 
 }  // namespace varve

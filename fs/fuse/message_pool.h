@@ -82,15 +82,19 @@ class MessagePool {
 
  private:
   friend class MessageLease;
+  std::unique_ptr<MessageBuffer> Make();
   void Return(MessageBuffer* buffer);
 
-  // What a burst leaves behind: these lie in `memory_`, what is needed beyond is malloc's and goes back.
+  // What a burst leaves behind: the first ones lie in `memory_`, and of what is needed beyond, which is
+  // malloc's, so many stay. Many requests at once, for long, so allocate nothing.
   static constexpr size_t kKeptBuffers = 8;
+  static constexpr size_t kSpareBuffers = 8;
 
   std::optional<HugeMemory> memory_;
   // Of `memory_`, how many have been given out.
   size_t kept_buffers_ = 0;
   std::vector<std::unique_ptr<MessageBuffer>> idle_;
+  std::vector<std::unique_ptr<MessageBuffer>> spare_;
   size_t leased_ = 0;
 };
 

@@ -66,6 +66,10 @@ Task<Status> DirectoryStream::MoveTo(uint64_t passed, bool whole_values) {
   if (last_name_ && place.passed == passed && place.last >= *last_name_) {
     co_return Status();
   }
+  if (std::exchange(whole_values_, whole_values) != whole_values) {
+    // A walk by outlines does not read what it passes.
+    marks_.Clear();
+  }
   const NamespaceKey lower = NamespaceKey::Prefix(NamespaceKind::kDirent, inode_);
   const NamespaceKey upper = NamespaceKey::End(NamespaceKind::kDirent, inode_);
   iterator_ = store_.NewIterator(lower, upper,

@@ -69,6 +69,8 @@ class DirectoryStream {
   PassedNames names_;
   // What was read ahead for one call is there for the next.
   ReadAheadMarks marks_;
+  // Of the last MoveTo.
+  bool whole_values_ = false;
   std::optional<std::string> last_name_;  // nothing behind it is shown in this pass
 };
 

@@ -73,7 +73,9 @@ Task<Status> FileSystem::List(DirectoryHandle handle, uint64_t offset, Directory
 
 Task<Result<Attributes>> FileSystem::LookupListed(DirectoryStream& stream, uint64_t version) {
   const Result<DirentRecord> dirent = DecodeDirent(stream.value());
-  if (dirent.ok() && dirent->embedded) {
+  // Of a file that the kernel knows, a request may have changed the attributes since the walk began, and been
+  // answered: the kernel must not get those of before.
+  if (dirent.ok() && dirent->embedded && !core_->nodes.Contains(dirent->embedded->inode.number)) {
     std::optional<Result<Attributes>> found =
         TryAcquireEmbedded(stream.inode(), stream.name(), dirent->embedded->inode, version);
     if (found) {
