@@ -122,7 +122,7 @@ Task<Status> MemoryDevice::DoRead(DeviceOffset offset, std::span<std::byte> into
     co_await Executor::Current().Yield();
   }
   const std::lock_guard<std::mutex> lock(mutex_);
-  const bool unreadable = offset.value < unreadable_offset_ + unreadable_bytes_ &&
+  const bool unreadable = unreadable_bytes_ > 0 && offset.value < unreadable_offset_ + unreadable_bytes_ &&
                           unreadable_offset_ < offset.value + into.size();
   if (unreadable || Fires(read_fault_)) {
     co_return Failed("read", offset.value);
