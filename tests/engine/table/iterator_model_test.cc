@@ -391,31 +391,6 @@ TEST(MergingIterator, ErrorOfOneChildEndsTheWalkAndANewSeekRecovers) {
   EXPECT_TRUE(merged->status().ok()) << merged->status().ToString();
 }
 
-// A bad sector may be another block's.
-TEST(TableIterator, AReadThatFailsIsMadeAgainForTheWantedBlockAlone) {
-  TableFixture fixture;
-  Entries entries;
-  for (uint64_t i = 0; i < 200; ++i) {
-    entries[InternalKeyOf(NumberedKey(i), i + 1)] = std::string(500, 'v');
-  }
-  const TableView view = fixture.Build(entries);
-  for (uint64_t failing = 0; failing < 4; ++failing) {
-    const std::unique_ptr<InternalIterator> walk =
-        NewTableIterator(fixture.environment, view, TableIteratorOptions{});
-    fixture.Finish(*walk, walk->SeekToFirst());
-    fixture.device.FailRead(failing);
-    uint64_t count = 0;
-    for (; walk->Valid(); fixture.Finish(*walk, walk->Next())) {
-      EXPECT_EQ(UserKeyOf(walk->key()), NumberedKey(count++));
-    }
-    // The first one behind the block that the walk begins with reads that block's neighbour by itself.
-    if (failing > 0) {
-      EXPECT_EQ(count, 200u) << failing;
-      EXPECT_TRUE(walk->status().ok()) << walk->status().ToString();
-    }
-  }
-}
-
 TEST(TableIterator, SequentialWalkReadsInLargePiecesAndLeavesTheCacheAlone) {
   TableFixture fixture;
   Entries entries;
