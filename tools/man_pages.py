@@ -34,6 +34,7 @@ HELPERS = {"mount.varve": "mount", "fsck.varve": "fsck", "mkfs.varve": "mkfs"}
 
 def escape(text: str) -> str:
     text = text.replace("\\", "\\e").replace("-", "\\-")
+    text = re.sub(r",(?=\S)", r",\\:", text)  # a long list of choices may break
     return "\\&" + text if text[:1] in (".", "'") else text
 
 
