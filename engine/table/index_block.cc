@@ -4,61 +4,10 @@
 
 #include "engine/base/coding.h"
 #include "engine/base/common_prefix.h"
+#include "engine/base/inline_decoder.h"
 
 namespace varve {
 namespace {
-
-// Reads the fields of an entry, one behind the other, as Decoder does; in line, since a walk reads each
-// entry.
-class EntryReader {
- public:
-  explicit EntryReader(std::string_view bytes) : at_(bytes.data()), end_(at_ + bytes.size()) {}
-
-  // False once a field was missing; what the calls answer then means nothing.
-  bool ok() const { return ok_; }
-  std::string_view rest() const { return {at_, static_cast<size_t>(end_ - at_)}; }
-  uint64_t Varint() {
-    uint64_t n = 0;
-    for (uint32_t shift = 0; at_ < end_ && shift < 64; shift += 7) {
-      const uint64_t byte = static_cast<uint8_t>(*at_++);
-      // The tenth byte has one bit of 64.
-      ok_ = ok_ && (shift < 63 || byte <= 1);
-      n |= (byte & 0x7f) << shift;
-      if (byte < 0x80) [[likely]] {
-        return n;
-      }
-    }
-    ok_ = false;
-    return 0;
-  }
-  std::string_view LengthPrefixed() {
-    const uint64_t length = Varint();
-    if (!Has(length)) {
-      return {};
-    }
-    const std::string_view bytes(at_, length);
-    at_ += length;
-    return bytes;
-  }
-  uint32_t Fixed32() {
-    if (!Has(sizeof(uint32_t))) {
-      return 0;
-    }
-    const auto n = LoadFixed<uint32_t>(at_);
-    at_ += sizeof(uint32_t);
-    return n;
-  }
-
- private:
-  bool Has(uint64_t bytes) {
-    ok_ = ok_ && bytes <= static_cast<uint64_t>(end_ - at_);
-    return ok_;
-  }
-
-  const char* at_;
-  const char* const end_;
-  bool ok_ = true;
-};
 
 // Of at most eight bytes, the first one the highest.
 inline uint64_t NumberOf(std::string_view bytes) {
@@ -213,14 +162,14 @@ std::optional<IndexBlock::Entry> IndexBlock::At(uint32_t i) const {
   if (offset > end || end > entries_.size()) {
     return std::nullopt;
   }
-  EntryReader reader(entries_.substr(offset, end - offset));
+  InlineDecoder reader(entries_.substr(offset, end - offset));
   const std::string_view largest = reader.LengthPrefixed();
   const uint64_t shared = reader.Varint();
   const std::string_view smallest = reader.LengthPrefixed();
   const uint64_t table_offset = reader.Varint();
   const uint64_t bytes = reader.Varint();
   const uint64_t birth = reader.Varint();
-  const uint32_t checksum = reader.Fixed32();
+  const uint32_t checksum = reader.Fixed<uint32_t>();
   const uint64_t entries = reader.Varint();
   // A field behind one that is missing may be read from the wrong place: all must be there.
   if (!reader.ok() || shared > prefix_.size() + largest.size() || bytes >= 2 * kSpanFlag ||

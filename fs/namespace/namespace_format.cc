@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "engine/base/coding.h"
+#include "engine/base/inline_decoder.h"
 #include "engine/base/units.h"
 
 namespace varve {
@@ -47,26 +48,12 @@ bool KnownType(uint32_t type) {
          type == S_IFIFO || type == S_IFSOCK;
 }
 
-// Reads fields one after another and remembers whether one was missing or too large; in line, since a listing
-// reads some of each name's.
+// Reads the fields of a record and remembers whether one was missing or too large.
 class FieldReader {
  public:
-  explicit FieldReader(std::string_view value) : at_(value.data()), end_(at_ + value.size()) {}
+  explicit FieldReader(std::string_view value) : decoder_(value) {}
 
-  uint64_t Number() {
-    uint64_t n = 0;
-    for (uint32_t shift = 0; at_ < end_ && shift < 64; shift += 7) {
-      const uint64_t byte = static_cast<uint8_t>(*at_++);
-      // The tenth byte has one bit of 64.
-      ok_ = ok_ && (shift < 63 || byte <= 1);
-      n |= (byte & 0x7f) << shift;
-      if (byte < 0x80) {
-        return n;
-      }
-    }
-    ok_ = false;
-    return 0;
-  }
+  uint64_t Number() { return decoder_.Varint(); }
   uint32_t Number32() {
     const uint64_t n = Number();
     ok_ = ok_ && n <= UINT32_MAX;
@@ -74,22 +61,15 @@ class FieldReader {
   }
   template <typename Integer>
   Integer Fixed() {
-    if (static_cast<size_t>(end_ - at_) < sizeof(Integer)) {
-      ok_ = false;
-      return 0;
-    }
-    const auto n = LoadFixed<Integer>(at_);
-    at_ += sizeof(Integer);
-    return n;
+    return decoder_.Fixed<Integer>();
   }
   int64_t Time(bool present, int64_t base) { return present ? TimeFromDelta(Number(), base) : base; }
 
-  std::string_view rest() const { return {at_, static_cast<size_t>(end_ - at_)}; }
-  bool ok() const { return ok_; }
+  std::string_view rest() const { return decoder_.rest(); }
+  bool ok() const { return ok_ && decoder_.ok(); }
 
  private:
-  const char* at_;
-  const char* const end_;
+  InlineDecoder decoder_;
   bool ok_ = true;
 };
 
