@@ -13,6 +13,14 @@ bool HandleFits(const TableView& view, const BlockHandle& handle) {
          handle.table_offset <= view.used_bytes && handle.bytes <= view.used_bytes - handle.table_offset;
 }
 
+std::optional<uint64_t> PlaceIn(uint64_t start, uint64_t bytes, const BlockHandle& block) {
+  if (block.table_offset < start || block.table_offset - start > bytes ||
+      block.bytes > bytes - (block.table_offset - start)) {
+    return std::nullopt;
+  }
+  return block.table_offset - start;
+}
+
 namespace {
 
 // The first of those pieces.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -29,6 +30,8 @@ inline BlockRef FindCachedBlock(const TableEnvironment& environment, TableId tab
 
 // Whether the handle names bytes that the table has.
 bool HandleFits(const TableView& view, const BlockHandle& handle);
+// Where in the table's bytes [start, start + bytes) the block begins; nullopt: they do not hold all of it.
+std::optional<uint64_t> PlaceIn(uint64_t start, uint64_t bytes, const BlockHandle& block);
 
 // Reads and verifies a block, in one device read unless it lies across a jump between extents. With
 // `fill_cache` it counts as a miss, and whoever else misses the block meanwhile shares the read. Errors name

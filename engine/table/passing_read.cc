@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/table/block_reader.h"
+
 namespace varve {
 
 PassingRead::PassingRead(uint64_t start, const std::vector<DevicePiece>& runs, ReadRun memory)
@@ -23,12 +25,7 @@ PassingRead::PassingRead(uint64_t start, const std::vector<DevicePiece>& runs, R
 }
 
 std::optional<uint64_t> PassingRead::Find(const BlockHandle& block) const {
-  const uint64_t size = memory_.view().size();
-  if (block.table_offset < start_ || block.table_offset - start_ > size ||
-      block.bytes > size - (block.table_offset - start_)) {
-    return std::nullopt;
-  }
-  return block.table_offset - start_;
+  return PlaceIn(start_, memory_.view().size(), block);
 }
 
 size_t PassingRead::PieceAt(uint64_t at) const {

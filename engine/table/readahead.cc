@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/table/block_reader.h"
+
 namespace varve {
 namespace {
 
@@ -29,12 +31,7 @@ uint64_t Readahead::PlanBytes(const BlockHandle& block) {
 }
 
 std::optional<uint64_t> Readahead::Find(const BlockHandle& block) const {
-  const uint64_t size = window_.view().size();
-  if (block.table_offset < window_offset_ || block.table_offset - window_offset_ > size ||
-      block.bytes > size - (block.table_offset - window_offset_)) {
-    return std::nullopt;
-  }
-  return block.table_offset - window_offset_;
+  return PlaceIn(window_offset_, window_.view().size(), block);
 }
 
 }  // namespace varve
