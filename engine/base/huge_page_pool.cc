@@ -39,7 +39,7 @@ void HugePagePool::Give(void* page) {
 
 void* HugePagePool::Allocate() {
   void* const page = std::aligned_alloc(kPageBytes, kPageBytes);
-  Check(page != nullptr, "out of memory for a memtable");
+  Check(page != nullptr, "out of memory for a huge page");
   madvise(page, kPageBytes, MADV_HUGEPAGE);  // advice: nothing depends on it
   return page;
 }

@@ -1,6 +1,6 @@
-// HugePagePool: the huge pages of memtables that have gone, for those that come. A fresh page is cleared by
-// the kernel when it is first touched, in the middle of somebody's write: a millisecond for 2 MiB where the
-// machine is virtual. One that was used before costs nothing.
+// HugePagePool: the huge pages of what has gone, for what comes (memtables, long reads). A fresh page is
+// cleared by the kernel when it is first touched, in the middle of somebody's write: a millisecond for 2 MiB
+// where the machine is virtual. One that was used before costs nothing.
 #pragma once
 
 #include <cstddef>

@@ -23,8 +23,8 @@ uint64_t OutputSpaceMax(const OutputSpaceInput& input) {
   const uint64_t records = input.data_bytes + input.entries * kRecordOverheadBytes;
   // An index entry a block, with two keys that share what they can: a sixteenth where keys are half of a
   // small record.
-  const uint64_t outlines = input.options.outlines.prefix.empty() ? 0 : records / kOutlineShare;
-  const uint64_t index = records / 16 + outlines + 2 * input.meta_bytes;
+  const uint64_t index =
+      records / 16 + OutlineBytesMax(input.options.outlines, records) + 2 * input.meta_bytes;
   const double bits_per_key = std::max(input.options.bits_per_key, input.options.bits_per_key_max);
   const double filter_bits = static_cast<double>(input.entries) * (bits_per_key + kMoreBitsPerKeyMax);
   const auto filter = static_cast<uint64_t>(filter_bits * (1 + input.options.filter_reserve) / 8);

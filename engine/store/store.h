@@ -115,7 +115,7 @@ struct ReadOptions {
   // Iterators only: values may be shown cut short, to the length that StoreOptions::outlines says. Where
   // indexes hold them so, nothing else is read.
   bool outlines = false;
-  // Such iterators only, where values are kept: so many bytes from `lower` on are likely to be asked for, by
+  // With whole_range, where values are kept: so many bytes from `lower` on are likely to be asked for, by
   // this walk and others that follow it. A walk that follows one reads ahead of the next.
   uint64_t stretch_bytes = 0;
   // Iterators only: one for all iterators of such a walk. What is read ahead of one of them is under way for

@@ -132,8 +132,8 @@ uint64_t LargestMergeBytes(const StoreShape& shape) {
 }  // namespace
 
 uint64_t StoreShape::TableBytesOf(uint64_t record_bytes, uint64_t records) const {
-  const uint64_t outline_bytes = outlines.prefix.empty() ? 0 : record_bytes / kOutlineShare;
-  return record_bytes + record_bytes / 32 + outline_bytes + records * kTableBytesPerRecord;
+  return record_bytes + record_bytes / 32 + OutlineBytesMax(outlines, record_bytes) +
+         records * kTableBytesPerRecord;
 }
 
 SegmentOptions StoreShape::OptionsOf(uint32_t level) const {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -14,6 +15,10 @@ namespace varve {
 // An outline that takes more than this share of its block's payload is left out: it would cost more space and
 // memory than it spares reads.
 inline constexpr size_t kOutlineShare = 16;
+// What those of so many bytes of records take at most.
+inline uint64_t OutlineBytesMax(const OutlineOptions& options, uint64_t record_bytes) {
+  return options.prefix.empty() ? 0 : record_bytes / kOutlineShare;
+}
 
 // Encoded as a data block is. One at a time, over and over; of blocks all of whose records are meant.
 class OutlineBuilder {

@@ -41,7 +41,7 @@ MessageLease MessagePool::Take() {
   if (!idle_.empty()) {
     buffer = std::move(idle_.back());
     idle_.pop_back();
-  } else if (kept_buffers_ == kKeptBuffers && !spare_.empty()) {
+  } else if (!spare_.empty()) {
     buffer = std::move(spare_.back());
     spare_.pop_back();
   } else {
