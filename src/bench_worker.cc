@@ -18,6 +18,7 @@ int main(int argc, char** argv) {
   app.add_option("--device-stat", worker.device_stat_path, "The kernel's counters of the device");
   app.add_option("--control-group", worker.control_groups, "cgroup.procs files to join");
   app.add_option("--memory-limit-file", worker.memory_limit_file, "Where to limit memory, phase by phase");
+  app.add_flag("--in-turns", worker.in_turns, "Wait for a byte of standard input before each phase");
   app.add_flag("--recovers", worker.recovers, "Time the opening as the phase `crash`");
   app.add_option("--records", worker.records, "Records that exist");
   bool no_workloads = false;

@@ -15,6 +15,9 @@ namespace varve {
 
 namespace {
 
+// One get in this many tells the tables that it asks of itself, and of the others.
+constexpr uint64_t kGetsACount = 8;
+
 // Two blocks, and what they exceed their nominal size by.
 constexpr uint32_t kFirstReadBytes = 10 * kKiB;
 // Of all bytes of the store.
@@ -90,6 +93,17 @@ bool MayHoldAny(const LiveTable& table, std::string_view lower, std::string_view
 
 }  // namespace
 
+PointRead::PointRead(const TableEnvironment& tables, ReadStates::Pin state, std::string_view key,
+                     SequenceNumber at, HotCounters::Line& counters)
+    : tables_(&tables),
+      counters_(&counters),
+      counts_for_all_(counters.gets.load(std::memory_order_relaxed) % kGetsACount == 0),
+      state_(std::move(state)),
+      query_(key, at),
+      hidden_below_(HasRangeTombstones(*state_) ? HiddenBelow(*state_, key, at) : SequenceNumber(0)),
+      order_(*state_->version) {
+}
+
 std::optional<Store::Lookup> PointRead::TryMemory() {
   if (const std::optional<MemtableEntry> entry = FindInMemory(*state_, query_)) {
     return AnswerOf(*entry, hidden_below_, state_);
@@ -118,7 +132,9 @@ bool PointRead::NextWalk() {
   if (table == nullptr) {
     return false;
   }
-  table->CountGet(order_.beside_tree());
+  if (counts_for_all_) {
+    table->CountGet(order_.beside_tree(), kGetsACount);
+  }
   walk_.emplace(*tables_, table->view(), table->filters());
   if (order_.level() != buffer_asked_of_) {
     buffered_ = order_.Buffered(query_.user_key);

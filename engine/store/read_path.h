@@ -46,6 +46,8 @@ class FilterTally {
     for (size_t level = 0; level < kLevels; level++) {
       if (asked_[level] != 0) {
         counters.filters_asked[level].fetch_add(asked_[level], std::memory_order_relaxed);
+      }
+      if (misled_[level] != 0) {
         counters.filters_misled[level].fetch_add(misled_[level], std::memory_order_relaxed);
       }
       if (buffered_[level] != 0) {
@@ -73,13 +75,7 @@ class PointRead {
  public:
   // `tables`, `counters` and the bytes of `key` must outlive it.
   PointRead(const TableEnvironment& tables, ReadStates::Pin state, std::string_view key, SequenceNumber at,
-            HotCounters::Line& counters)
-      : tables_(&tables),
-        counters_(&counters),
-        state_(std::move(state)),
-        query_(key, at),
-        hidden_below_(HasRangeTombstones(*state_) ? HiddenBelow(*state_, key, at) : SequenceNumber(0)),
-        order_(*state_->version) {}
+            HotCounters::Line& counters);
   PointRead(PointRead&&) = default;
   // `key` has the same bytes as the other's.
   PointRead(PointRead&& other, std::string_view key) : PointRead(std::move(other)) { query_.user_key = key; }
@@ -101,6 +97,8 @@ class PointRead {
 
   const TableEnvironment* tables_;
   HotCounters::Line* counters_;
+  // Whether it tells tables that they were read.
+  bool counts_for_all_;
   ReadStates::Pin state_;
   PointQuery query_;
   // Range tombstones hide versions with smaller numbers.

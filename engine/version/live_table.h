@@ -73,7 +73,11 @@ class LiveTable {
   // Readers say what they do with the table. Each segment beyond the first costs them something, in bytes
   // that might have been merged instead. So does a table `beside_tree`: of level 0 or of a Log, each of which
   // is one run more to read. Any thread.
-  void CountGet(bool beside_tree = false) const { CountExtraWork(kGetBytes, beside_tree); }
+  // `gets`: that many at once. A count is a locked write to a line that is elsewhere as a rule: readers of
+  // many tables do well to say it now and then for all.
+  void CountGet(bool beside_tree = false, uint64_t gets = 1) const {
+    CountExtraWork(gets * kGetBytes, beside_tree);
+  }
   void CountSeek(bool beside_tree = false) const { CountExtraWork(kSeekBytes, beside_tree); }
   uint64_t paid_bytes() const { return paid_bytes_->load(std::memory_order_relaxed); }
   // At least half of it: such a table is to get no more segments than it has.

@@ -57,23 +57,19 @@ SortedTables::Cursor SortedTables::Last() const {
 }
 
 size_t SortedTables::ChunkOf(std::string_view user_key) const {
-  const auto chunk = std::partition_point(chunks_.begin(), chunks_.end(),
-                                          [&](const std::shared_ptr<const Chunk>& candidate) {
-                                            return candidate->tables.back()->largest_key() < user_key;
-                                          });
-  return static_cast<size_t>(chunk - chunks_.begin());
+  return largest_keys_.LowerBound(
+      user_key, [&](size_t i) { return chunks_[i]->tables.back()->largest_key() < user_key; });
 }
 
 SortedTables::Cursor SortedTables::Seek(std::string_view user_key) const {
-  const size_t chunk = ChunkOf(user_key);
-  if (chunk == chunks_.size()) {
-    return {this, chunk, 0};
+  const size_t at = ChunkOf(user_key);
+  if (at == chunks_.size()) {
+    return {this, at, 0};
   }
-  const std::vector<std::shared_ptr<const LiveTable>>& tables = chunks_[chunk]->tables;
-  const auto table = std::partition_point(
-      tables.begin(), tables.end(),
-      [&](const std::shared_ptr<const LiveTable>& candidate) { return candidate->largest_key() < user_key; });
-  return {this, chunk, static_cast<size_t>(table - tables.begin())};
+  const Chunk& chunk = *chunks_[at];
+  return {this, at, chunk.largest_keys.LowerBound(user_key, [&](size_t i) {
+            return chunk.tables[i]->largest_key() < user_key;
+          })};
 }
 
 const LiveTable* SortedTables::Find(std::string_view user_key) const {
@@ -98,9 +94,13 @@ bool SortedTables::AnyOverlaps(const KeyRangeView& range) const {
 std::shared_ptr<const SortedTables::Chunk> SortedTables::MakeChunk(
     std::vector<std::shared_ptr<const LiveTable>> tables) {
   auto chunk = std::make_shared<Chunk>();
+  std::vector<std::string_view> largest_keys;
+  largest_keys.reserve(tables.size());
   for (const std::shared_ptr<const LiveTable>& table : tables) {
     chunk->totals.Add(*table);
+    largest_keys.push_back(table->largest_key());
   }
+  chunk->largest_keys = KeyFences(largest_keys);
   chunk->tables = std::move(tables);
   return chunk;
 }
@@ -141,9 +141,13 @@ class SortedTables::Builder {
 
   SortedTables Finish() {
     SortedTables built;
+    std::vector<std::string_view> largest_keys;
+    largest_keys.reserve(list_.size());
     for (const std::shared_ptr<const Chunk>& chunk : list_) {
       built.totals_.Add(chunk->totals);
+      largest_keys.push_back(chunk->tables.back()->largest_key());
     }
+    built.largest_keys_ = KeyFences(largest_keys);
     built.chunks_ = std::move(list_);
     return built;
   }

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/base/key_fences.h"
 #include "engine/base/key_range.h"
 #include "engine/base/result.h"
 #include "engine/version/live_table.h"
@@ -96,6 +97,7 @@ class SortedTables {
  private:
   struct Chunk {
     std::vector<std::shared_ptr<const LiveTable>> tables;  // not empty
+    KeyFences largest_keys;
     TableTotals totals;
   };
   using ChunkList = std::vector<std::shared_ptr<const Chunk>>;
@@ -106,6 +108,8 @@ class SortedTables {
   size_t ChunkOf(std::string_view user_key) const;
 
   ChunkList chunks_;
+  // Of each chunk's last table.
+  KeyFences largest_keys_;
   TableTotals totals_;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <iterator>
+#include <string_view>
 
 namespace varve {
 
@@ -42,17 +43,22 @@ TablesByKey::TablesByKey(std::span<const Stretch> stretches) {
     pieces_.push_back({from, tables_.size()});
     tables_.insert(tables_.end(), open_tables.begin(), open_tables.end());
   }
+  std::vector<std::string_view> borders;
+  borders.reserve(pieces_.size());
+  for (const Piece& piece : pieces_) {
+    borders.push_back(piece.from.key);
+  }
+  borders_ = KeyFences(borders);
 }
 
 std::span<const LiveTable* const> TablesByKey::At(std::string_view user_key) const {
   const Border at{user_key, false};
-  const auto next = std::partition_point(pieces_.begin(), pieces_.end(),
-                                         [&](const Piece& piece) { return piece.from <= at; });
-  if (next == pieces_.begin() || next == pieces_.end()) {
+  const size_t next = borders_.LowerBound(user_key, [&](size_t i) { return pieces_[i].from <= at; });
+  if (next == 0 || next == pieces_.size()) {
     return {};
   }
-  const size_t first = std::prev(next)->first_table;
-  return std::span(tables_).subspan(first, next->first_table - first);
+  const size_t first = pieces_[next - 1].first_table;
+  return std::span(tables_).subspan(first, pieces_[next].first_table - first);
 }
 
 }  // namespace varve

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/base/key_fences.h"
 #include "engine/version/live_table.h"
 
 namespace varve {
@@ -49,6 +50,7 @@ class TablesByKey {
 
   // Ascending: from the first border of any stretch to the last, behind which there is none.
   std::vector<Piece> pieces_;
+  KeyFences borders_;
   std::vector<const LiveTable*> tables_;
 };
 

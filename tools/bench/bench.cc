@@ -10,16 +10,12 @@
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <set>
+#include <utility>
 
-#include "engine/base/clock.h"
 #include "tools/bench/comparison.h"
-#include "tools/bench/control_group.h"
+#include "tools/bench/engine_run.h"
 #include "tools/bench/worker_process.h"
-#include "tools/bench/workload.h"
-#include "tools/device_counters.h"
-#include "tools/progress.h"
 #include "tools/report.h"
 
 namespace varve {
@@ -27,8 +23,6 @@ namespace varve {
 namespace {
 
 using nlohmann::json;
-
-constexpr const char* kControlGroupRoot = "/sys/fs/cgroup";
 
 json MachineJson() {
   utsname system{};
@@ -49,56 +43,19 @@ json MachineJson() {
           {"memory_bytes", uint64_t{memory.totalram} * memory.mem_unit}};
 }
 
-// Write amplification of a phase that writes is only told by what it leaves to be done: the settling after it
-// is added.
-void AddSettling(json& phases) {
-  json& settle = phases.back();
-  if (!settle.contains("device")) {
-    return;
-  }
-  for (size_t i = phases.size() - 1; i > 0; --i) {
-    json& phase = phases[i - 1];
-    const uint64_t user_bytes = phase["user_bytes"].get<uint64_t>();
-    if (phase["name"] == "settle") {
-      return;
-    }
-    if (user_bytes == 0) {
-      continue;
-    }
-    const uint64_t written =
-        phase["device"]["written_bytes"].get<uint64_t>() + settle["device"]["written_bytes"].get<uint64_t>();
-    const uint64_t read =
-        phase["device"]["read_bytes"].get<uint64_t>() + settle["device"]["read_bytes"].get<uint64_t>();
-    phase["write_amplification_before_settling"] = phase["write_amplification"];
-    phase["write_amplification"] = static_cast<double>(written) / static_cast<double>(user_bytes);
-    phase["read_write_amplification"] = static_cast<double>(written + read) / static_cast<double>(user_bytes);
-    return;
-  }
-}
-
 class Bench {
  public:
-  Bench(const BenchOptions& options, Bed& bed, std::string worker, const EndSignals& signals)
-      : options_(options), bed_(bed), worker_(std::move(worker)), signals_(signals) {}
+  // Engines that take turns have a bed each, others share the first one.
+  Bench(const BenchOptions& options, const std::vector<std::unique_ptr<Bed>>& beds, std::string worker,
+        const EndSignals& signals)
+      : options_(options), beds_(beds), worker_(std::move(worker)), signals_(signals) {}
 
+  // Error: kCancelled. What else fails is in the runs.
   Status RunAll() {
     for (uint32_t round = 1; round <= options_.rounds; ++round) {
-      for (const std::string& engine : options_.engines) {
-        if (absent_.contains(engine)) {
-          continue;
-        }
-        Status status = RunEngine(engine, round);
-        if (status.Is(ErrorCode::kCancelled)) {
-          return status;
-        }
-        if (!status.ok()) {
-          failed_ = true;
-          PrintComplaint("bench", fmt::format("{}, round {}: {}", engine, round, status.error().message()));
-          runs_.back()["error"] = status.error().message();
-        } else if (absent_.contains(engine)) {
-          runs_.erase(runs_.size() - 1);
-          notes_.insert(fmt::format("{} is left out: this varve was built without it", engine));
-        }
+      const Status status = options_.interleave ? RunInTurns(round) : RunOneByOne(round);
+      if (!status.ok()) {
+        return status;
       }
     }
     return OkStatus();
@@ -107,137 +64,86 @@ class Bench {
   const json& runs() const { return runs_; }
   bool failed() const { return failed_; }
   const std::set<std::string>& notes() const { return notes_; }
-  // 0: none.
-  uint64_t memory_limit(bool writing) const {
-    if (!options_.limit_memory) {
-      return 0;
-    }
-    return options_.memory_limit_bytes != 0 ? options_.memory_limit_bytes
-                                            : DefaultMemoryLimit(options_.run, writing);
-  }
 
  private:
-  Status RunEngine(const std::string& engine, uint32_t round) {
-    runs_.push_back({{"engine", engine}, {"round", round}, {"phases", json::array()}});
-    const Result<std::string> place = bed_.Prepare(engine);
-    if (!place.ok()) {
-      return place.error();
-    }
-    ControlLimits limits;
-    limits.memory_bytes = memory_limit(true);
-    limits.device = bed_.device_number();
-    limits.device_written_bytes_per_second = options_.throttle_bytes_per_second;
-    limits.device_read_bytes_per_second = options_.throttle_read_bytes_per_second != 0
-                                              ? options_.throttle_read_bytes_per_second
-                                              : options_.throttle_bytes_per_second;
-    limits.device_writes_per_second = options_.throttle_operations_per_second;
-    limits.device_reads_per_second = options_.throttle_reads_per_second != 0
-                                         ? options_.throttle_reads_per_second
-                                         : options_.throttle_operations_per_second;
-    const ControlGroup group(kControlGroupRoot, limits);
-    notes_.insert(group.problems().begin(), group.problems().end());
-    std::vector<std::string> arguments = options_.worker_arguments;
-    arguments.insert(arguments.end(), {"--engine", engine, "--place", *place});
-    if (const std::string stat = DeviceStatPath(bed_.device()); !stat.empty()) {
-      arguments.insert(arguments.end(), {"--device-stat", stat});
-    }
-    for (const std::string& procs : group.procs_files()) {
-      arguments.insert(arguments.end(), {"--control-group", procs});
-    }
-    if (memory_limit(false) != memory_limit(true) && !group.memory_limit_file().empty()) {
-      arguments.insert(arguments.end(), {"--memory-limit-file", group.memory_limit_file()});
-    }
-    Status status = RunWorkloads(engine, round, arguments);
-    if (const std::optional<uint64_t> peak = group.PeakMemoryBytes(); peak.has_value()) {
-      runs_.back()["peak_memory_with_page_cache_bytes"] = *peak;
-    }
-    return status;
-  }
-
-  // A worker does the workloads up to a crash and dies of it; the next one goes on behind it.
-  Status RunWorkloads(const std::string& engine, uint32_t round, const std::vector<std::string>& arguments) {
-    std::vector<std::string> left = options_.run.workloads;
-    std::vector<std::string> after_crash;
-    while (true) {
-      const auto crash = std::find(left.begin(), left.end(), "crash");
-      const bool crashes = crash != left.end();
-      std::string names;
-      for (auto name = left.begin(); name != (crashes ? crash + 1 : crash); ++name) {
-        names += (names.empty() ? "" : ",") + *name;
+  Status RunOneByOne(uint32_t round) {
+    for (const std::string& engine : options_.engines) {
+      if (absent_.contains(engine)) {
+        continue;
       }
-      std::vector<std::string> these = arguments;
-      these.insert(these.end(), after_crash.begin(), after_crash.end());
-      these.push_back(names.empty() ? "--no-workloads" : "--workloads=" + names);
-      bool crashed = false;
-      uint64_t records = 0;
-      std::unique_ptr<Progress> progress;
-      Status status = RunWorkerProcess(worker_, these, signals_, crashed, [&](const json& message) {
-        if (message.contains("crash")) {
-          crashed = true;
-          records = message["records"].get<uint64_t>();
-        }
-        Take(message, engine, round, progress);
-      });
-      progress.reset();
-      if (!status.ok() || !crashed) {
+      EngineRun run(options_, *beds_.front(), worker_, signals_, engine, round);
+      const Status status = run.DoAll();
+      Keep(run, status);
+      if (status.Is(ErrorCode::kCancelled)) {
         return status;
       }
-      if (Status refreshed = bed_.Refresh(); !refreshed.ok()) {
-        return refreshed;
-      }
-      after_crash = {"--recovers", "--records", std::to_string(records)};
-      left.erase(left.begin(), crash + 1);
     }
+    return OkStatus();
   }
 
-  void Take(const json& message, const std::string& engine, uint32_t round,
-            std::unique_ptr<Progress>& progress) {
-    if (message.contains("absent")) {
-      absent_.insert(engine);
-    } else if (message.contains("notes")) {
-      for (const json& note : message["notes"]) {
-        notes_.insert(note.get<std::string>());
+  // Each phase of all engines before the next one of any, in one order and then in the other: what changes on
+  // the machine while they run, changes for all of them.
+  Status RunInTurns(uint32_t round) {
+    std::vector<std::unique_ptr<EngineRun>> runs;
+    std::vector<Status> outcomes;
+    for (size_t i = 0; i < options_.engines.size(); ++i) {
+      if (!absent_.contains(options_.engines[i])) {
+        runs.push_back(
+            std::make_unique<EngineRun>(options_, *beds_[i], worker_, signals_, options_.engines[i], round));
+        outcomes.push_back(runs.back()->Start());
       }
-    } else if (message.contains("phase")) {
-      json& phases = runs_.back()["phases"];
-      phases.push_back(message["phase"]);
-      if (phases.back()["name"] == "settle") {
-        AddSettling(phases);
+    }
+    const size_t turns = options_.run.workloads.size() + 1;  // the last one closes
+    for (size_t turn = 0; turn < turns; ++turn) {
+      for (size_t i = 0; i < runs.size(); ++i) {
+        const size_t next = turn % 2 == 0 ? i : runs.size() - 1 - i;
+        if (outcomes[next].ok() && !runs[next]->absent()) {
+          outcomes[next] = runs[next]->TakeTurn();
+        }
+        if (outcomes[next].Is(ErrorCode::kCancelled)) {
+          return outcomes[next];
+        }
       }
-    } else if (message.contains("progress")) {
-      const json& news = message["progress"];
-      const std::string title =
-          options_.rounds == 1
-              ? fmt::format("{} {}", engine, news[0].get<std::string>())
-              : fmt::format("{}/{} {} {}", round, options_.rounds, engine, news[0].get<std::string>());
-      if (progress == nullptr || title != shown_) {
-        progress.reset();
-        // In place: it cannot be moved. NOLINTNEXTLINE(modernize-make-unique)
-        progress.reset(new Progress(Progress::OnStandardError(title, clock_, ProgressUnit::kOperations)));
-        shown_ = title;
-      }
-      progress->Update(news[1].get<uint64_t>(), news[2].get<uint64_t>());
+    }
+    for (size_t i = 0; i < runs.size(); ++i) {
+      Keep(*runs[i], outcomes[i]);
+    }
+    return OkStatus();
+  }
+
+  void Keep(const EngineRun& run, const Status& status) {
+    notes_.insert(run.notes().begin(), run.notes().end());
+    if (run.absent()) {
+      absent_.insert(run.engine());
+      notes_.insert(fmt::format("{} is left out: this varve was built without it", run.engine()));
+      return;
+    }
+    runs_.push_back(run.figures());
+    if (!status.ok() && !status.Is(ErrorCode::kCancelled)) {
+      failed_ = true;
+      PrintComplaint("bench",
+                     fmt::format("{}, round {}: {}", run.engine(), run.round(), status.error().message()));
+      runs_.back()["error"] = status.error().message();
     }
   }
 
   const BenchOptions& options_;
-  Bed& bed_;
+  const std::vector<std::unique_ptr<Bed>>& beds_;
   const std::string worker_;
   const EndSignals& signals_;
-  SystemClock clock_;
   json runs_ = json::array();
   std::set<std::string> notes_;
   // Engines that the worker was built without.
   std::set<std::string> absent_;
-  std::string shown_;
   bool failed_ = false;
 };
 
-json OptionsJson(const BenchOptions& options, const Bed& bed, const Bench& bench) {
+json OptionsJson(const BenchOptions& options, const Bed& bed) {
   const RunOptions& run = options.run;
   return {{"workloads", run.workloads},
           {"engines", options.engines},
           {"rounds", options.rounds},
+          {"interleave", options.interleave},
           {"number", run.number},
           {"operations", run.operations_of_reads()},
           {"key_bytes", run.key_bytes},
@@ -257,8 +163,8 @@ json OptionsJson(const BenchOptions& options, const Bed& bed, const Bench& bench
           {"block_bytes", run.block_bytes},
           {"background_threads", run.background_threads},
           {"spin_micros", run.spin_micros},
-          {"memory_limit_bytes", bench.memory_limit(true)},
-          {"memory_limit_bytes_while_reading", bench.memory_limit(false)},
+          {"memory_limit_bytes", MemoryLimit(options, true)},
+          {"memory_limit_bytes_while_reading", MemoryLimit(options, false)},
           {"device_bytes", bed.size_bytes()},
           {"device", options.bed.device.empty() ? "memory" : options.bed.device},
           {"throttle_bytes_per_second", options.throttle_bytes_per_second},
@@ -270,7 +176,7 @@ json OptionsJson(const BenchOptions& options, const Bed& bed, const Bench& bench
 
 Status WriteJson(const BenchOptions& options, const Bench& bench, const Bed& bed) {
   const json document = {{"varve", options.version}, {"command", options.command_line},
-                         {"machine", MachineJson()}, {"options", OptionsJson(options, bed, bench)},
+                         {"machine", MachineJson()}, {"options", OptionsJson(options, bed)},
                          {"notes", bench.notes()},   {"runs", bench.runs()}};
   std::ofstream file(options.json_file);
   file << document.dump(1) << "\n" << std::flush;
@@ -286,11 +192,15 @@ Status RunOn(const BenchOptions& options, bool& failed) {
   const EndSignals signals;
   const bool for_peers = std::any_of(options.engines.begin(), options.engines.end(),
                                      [](const std::string& engine) { return !IsVarve(engine); });
-  const Result<std::unique_ptr<Bed>> bed = Bed::Make(options.bed, for_peers);
-  if (!bed.ok()) {
-    return bed.error();
+  std::vector<std::unique_ptr<Bed>> beds;
+  for (size_t i = 0; i < (options.interleave ? options.engines.size() : 1); ++i) {
+    Result<std::unique_ptr<Bed>> bed = Bed::Make(options.bed, for_peers);
+    if (!bed.ok()) {
+      return bed.error();
+    }
+    beds.push_back(std::move(*bed));
   }
-  Bench bench(options, **bed, *worker, signals);
+  Bench bench(options, beds, *worker, signals);
   const Status ran = bench.RunAll();
   failed = bench.failed();
   fmt::print("{}", ComparisonTables(bench.runs()));
@@ -298,12 +208,16 @@ Status RunOn(const BenchOptions& options, bool& failed) {
     fmt::print("{}\n", note);
   }
   if (!options.json_file.empty()) {
-    if (Status written = WriteJson(options, bench, **bed); !written.ok()) {
+    if (Status written = WriteJson(options, bench, *beds.front()); !written.ok()) {
       return written;
     }
   }
-  const Status cleared = (*bed)->Clear();
-  return ran.ok() ? cleared : ran;
+  Status outcome = ran;
+  for (const std::unique_ptr<Bed>& bed : beds) {
+    const Status cleared = bed->Clear();
+    outcome = outcome.ok() ? cleared : outcome;
+  }
+  return outcome;
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// `varve bench`: rounds in which every engine runs the same phases on the same device, one after the other.
+// `varve bench`: rounds in which every engine runs the same phases on the same device, one after the other,
+// or phase by phase in turn.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +15,8 @@ struct BenchOptions {
   BedOptions bed;
   std::vector<std::string> engines = {"varve", "rocksdb", "leveldb"};
   uint32_t rounds = 1;
+  // The engines run at once, each on a device of its own, and take turns phase by phase.
+  bool interleave = false;
   RunOptions run;
   // Memory of an engine's process with its page cache. 0: as DefaultMemoryLimit says, phase by phase.
   uint64_t memory_limit_bytes = 0;
@@ -28,6 +31,9 @@ struct BenchOptions {
   std::string command_line;
   std::vector<std::string> worker_arguments;
 };
+
+// Memory that an engine's process gets by with; 0: as much as it likes.
+uint64_t MemoryLimit(const BenchOptions& options, bool writing);
 
 // Runs it, prints tables to standard output and writes the JSON document. The exit code.
 int RunBench(const BenchOptions& options);

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <fstream>
 #include <iterator>
 #include <memory>
@@ -85,6 +86,15 @@ int Run(BenchArguments& arguments, const CLI::App& command, const char* version)
     PrintComplaint("bench", "say where: either --device DEVICE or --memory SIZE");
     return kExitUsage;
   }
+  if (options.interleave && arguments.memory.empty()) {
+    PrintComplaint("bench", "--interleave needs a device for each engine: say --memory SIZE");
+    return kExitUsage;
+  }
+  const std::vector<std::string>& workloads = options.run.workloads;
+  if (options.interleave && std::find(workloads.begin(), workloads.end(), "crash") != workloads.end()) {
+    PrintComplaint("bench", "crash ends the process that is to take the next turn: not with --interleave");
+    return kExitUsage;
+  }
   if (arguments.memory_limit == "none") {
     options.limit_memory = false;
     arguments.memory_limit.clear();
@@ -125,6 +135,10 @@ void AddBenchCommand(CLI::App& app, int& exit_code, const char* version) {
   command->add_option("--rounds", options.rounds, "How often each engine runs, in turn")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
+  command->add_flag(
+      "--interleave", options.interleave,
+      "The engines run at once, each on a device of its own of --memory, and take turns phase by "
+      "phase: what changes on the machine changes for all of them");
   command->add_option("--memory-limit", arguments->memory_limit,
                       "Memory of an engine with its page cache, or none (default: the cache, three write "
                       "buffers, or one in reads of a settled store, and 64M)");

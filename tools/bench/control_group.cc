@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -13,6 +14,12 @@
 namespace varve {
 
 namespace {
+
+// Of this process's groups.
+std::string UnusedName() {
+  static std::atomic<uint32_t> made = 0;
+  return fmt::format("varve-bench-{}-{}", getpid(), ++made);
+}
 
 constexpr int kRemovalAttempts = 100;
 constexpr auto kRemovalPause = std::chrono::milliseconds(10);
@@ -97,7 +104,7 @@ void ControlGroup::LimitVersion2(const ControlLimits& limits, bool limits_device
   // Enabling one that is enabled already changes nothing, and they stay enabled.
   WriteTo(root_ + "/cgroup.subtree_control", "+memory");
   WriteTo(root_ + "/cgroup.subtree_control", "+io");
-  const std::string folder = fmt::format("{}/varve-bench-{}", root_, getpid());
+  const std::string folder = fmt::format("{}/{}", root_, UnusedName());
   if (!MakeGroup(folder)) {
     return;
   }
@@ -118,7 +125,7 @@ void ControlGroup::LimitVersion2(const ControlLimits& limits, bool limits_device
 }
 
 void ControlGroup::LimitMemoryVersion1(const ControlLimits& limits) {
-  const std::string folder = fmt::format("{}/memory/varve-bench-{}", root_, getpid());
+  const std::string folder = fmt::format("{}/memory/{}", root_, UnusedName());
   if (!Exists(root_ + "/memory/memory.limit_in_bytes")) {
     problems_.emplace_back("memory is not limited: no memory control group here");
     return;

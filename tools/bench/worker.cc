@@ -205,6 +205,13 @@ class Run {
   bool settled_ = false;
 };
 
+Status WaitForTurn(const WorkerOptions& worker) {
+  if (worker.in_turns && std::getchar() == EOF) {
+    return Cancelled("nobody gives turns any more");
+  }
+  return OkStatus();
+}
+
 Status RunPhases(const WorkerOptions& worker, const RunOptions& options) {
   for (const std::string& group : worker.control_groups) {
     std::ofstream procs(group);
@@ -233,9 +240,15 @@ Status RunPhases(const WorkerOptions& worker, const RunOptions& options) {
   }
   uint64_t number_of_phase = 0;
   for (const std::string& name : options.workloads) {
+    if (Status turn = WaitForTurn(worker); !turn.ok()) {
+      return turn;
+    }
     if (Status done = run.Do(*FindWorkload(name), ++number_of_phase); !done.ok()) {
       return done;
     }
+  }
+  if (Status turn = WaitForTurn(worker); !turn.ok()) {
+    return turn;
   }
   return engine->Close();
 }

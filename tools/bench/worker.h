@@ -24,6 +24,9 @@ struct WorkerOptions {
   // Where the control group's limit on memory is set: each phase sets it to DefaultMemoryLimit. Empty: it
   // stays as it is.
   std::string memory_limit_file;
+  // Before each phase, and before it closes the engine and ends, it waits for a byte of its standard input;
+  // at the end of that it gives up.
+  bool in_turns = false;
   // After a crash: records that exist; the opening is timed as the phase `crash`.
   bool recovers = false;
   uint64_t records = 0;

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <spawn.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,59 +30,6 @@ sigset_t EndingSignals() {
     sigaddset(&set, signal);
   }
   return set;
-}
-
-struct Worker {
-  pid_t pid = -1;
-  int output = -1;
-};
-
-Result<Worker> Start(const std::string& executable, const std::vector<std::string>& arguments) {
-  std::array<int, 2> pipe_ends{};
-  if (pipe2(pipe_ends.data(), O_CLOEXEC) != 0) {
-    return DeviceError(fmt::format("pipe: {}", std::strerror(errno)));
-  }
-  std::vector<char*> argv = {const_cast<char*>(kWorkerName.data())};
-  for (const std::string& argument : arguments) {
-    argv.push_back(const_cast<char*>(argument.c_str()));
-  }
-  argv.push_back(nullptr);
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  sigset_t none;
-  sigemptyset(&none);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, pipe_ends[1], STDOUT_FILENO);
-  Worker worker;
-  const int failed =
-      posix_spawn(&worker.pid, executable.c_str(), &actions, &attributes, argv.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  posix_spawnattr_destroy(&attributes);
-  close(pipe_ends[1]);
-  if (failed != 0) {
-    close(pipe_ends[0]);
-    return DeviceError(fmt::format("cannot start {}: {}", executable, std::strerror(failed)));
-  }
-  worker.output = pipe_ends[0];
-  return worker;
-}
-
-// Hands on complete lines; false at the end of the output.
-bool ReadLines(int from, std::string& pending, const std::function<void(const std::string&)>& on_line) {
-  std::array<char, 65536> buffer;
-  const ssize_t got = read(from, buffer.data(), buffer.size());
-  if (got <= 0) {
-    return got < 0 && errno == EINTR;
-  }
-  pending.append(buffer.data(), static_cast<size_t>(got));
-  for (size_t end = pending.find('\n'); end != std::string::npos; end = pending.find('\n')) {
-    on_line(pending.substr(0, end));
-    pending.erase(0, end + 1);
-  }
-  return true;
 }
 
 Status OutcomeOf(int wait_status, bool may_be_killed, const std::string& told) {
@@ -133,44 +81,118 @@ Result<std::string> FindWorkerExecutable() {
   return worker;
 }
 
-Status RunWorkerProcess(const std::string& executable, const std::vector<std::string>& arguments,
-                        const EndSignals& signals, const bool& may_be_killed,
-                        const std::function<void(const nlohmann::json&)>& on_message) {
-  const Result<Worker> worker = Start(executable, arguments);
-  if (!worker.ok()) {
-    return worker.error();
+Result<std::unique_ptr<WorkerProcess>> WorkerProcess::Start(const std::string& executable,
+                                                            const std::vector<std::string>& arguments) {
+  std::unique_ptr<WorkerProcess> worker(new WorkerProcess());
+  // Both carry one way only; a socket for its input, since a write to one needs no signal to fail.
+  std::array<int, 2> input{-1, -1};
+  std::array<int, 2> output{-1, -1};
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, input.data()) != 0 ||
+      pipe2(output.data(), O_CLOEXEC) != 0) {
+    const int error = errno;
+    close(input[0]);
+    close(input[1]);
+    return DeviceError(fmt::format("cannot talk to a worker: {}", std::strerror(error)));
   }
-  std::string pending;
+  worker->input_ = input[0];
+  worker->output_ = output[0];
+  std::vector<char*> argv = {const_cast<char*>(kWorkerName.data())};
+  for (const std::string& argument : arguments) {
+    argv.push_back(const_cast<char*>(argument.c_str()));
+  }
+  argv.push_back(nullptr);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t none;
+  sigemptyset(&none);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, input[1], STDIN_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, output[1], STDOUT_FILENO);
+  pid_t pid = -1;
+  const int failed = posix_spawn(&pid, executable.c_str(), &actions, &attributes, argv.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  posix_spawnattr_destroy(&attributes);
+  close(input[1]);
+  close(output[1]);
+  if (failed != 0) {
+    return DeviceError(fmt::format("cannot start {}: {}", executable, std::strerror(failed)));
+  }
+  worker->pid_ = pid;
+  return worker;
+}
+
+WorkerProcess::~WorkerProcess() {
+  close(input_);
+  close(output_);
+  if (!ended()) {
+    kill(pid_, SIGKILL);
+    Reap();
+  }
+}
+
+int WorkerProcess::Reap() {
+  int status = 0;
+  while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+  }
+  pid_ = -1;
+  return status;
+}
+
+void WorkerProcess::GiveTurn() {
+  const char turn = '\n';
+  // Of one that has died, its output tells.
+  send(input_, &turn, 1, MSG_NOSIGNAL);
+}
+
+bool WorkerProcess::ReadMore() {
+  std::array<char, 65536> buffer;
+  const ssize_t got = read(output_, buffer.data(), buffer.size());
+  if (got > 0) {
+    pending_.append(buffer.data(), static_cast<size_t>(got));
+  }
+  return got > 0 || (got < 0 && errno == EINTR);
+}
+
+bool WorkerProcess::TakeLine(std::string& line) {
+  const size_t end = pending_.find('\n');
+  if (end == std::string::npos) {
+    return false;
+  }
+  line = pending_.substr(0, end);
+  pending_.erase(0, end + 1);
+  return true;
+}
+
+Status WorkerProcess::Follow(const EndSignals& signals, const bool& may_be_killed,
+                             const std::function<bool(const nlohmann::json&)>& on_message) {
   std::string told;
-  const auto on_line = [&](const std::string& line) {
-    const nlohmann::json message = nlohmann::json::parse(line, nullptr, false);
-    if (message.is_object() && message.contains("error")) {
-      told = message["error"].get<std::string>();
-    } else if (message.is_object()) {
-      on_message(message);
-    }
-  };
-  bool cancelled = false;
   while (true) {
-    std::array<pollfd, 2> ready = {pollfd{.fd = worker->output, .events = POLLIN, .revents = 0},
+    for (std::string line; TakeLine(line);) {
+      const nlohmann::json message = nlohmann::json::parse(line, nullptr, false);
+      if (message.is_object() && message.contains("error")) {
+        told = message["error"].get<std::string>();
+      } else if (message.is_object() && !on_message(message)) {
+        return OkStatus();
+      }
+    }
+    std::array<pollfd, 2> ready = {pollfd{.fd = output_, .events = POLLIN, .revents = 0},
                                    pollfd{.fd = signals.descriptor(), .events = POLLIN, .revents = 0}};
     if (poll(ready.data(), ready.size(), -1) < 0 && errno != EINTR) {
       break;
     }
     if (ready[1].revents != 0) {
-      cancelled = true;
-      kill(worker->pid, SIGKILL);
-      break;
+      kill(pid_, SIGKILL);
+      Reap();
+      return Cancelled("interrupted");
     }
-    if (ready[0].revents != 0 && !ReadLines(worker->output, pending, on_line)) {
+    if (ready[0].revents != 0 && !ReadMore()) {
       break;
     }
   }
-  close(worker->output);
-  int status = 0;
-  while (waitpid(worker->pid, &status, 0) < 0 && errno == EINTR) {
-  }
-  return cancelled ? Status(Cancelled("interrupted")) : OutcomeOf(status, may_be_killed, told);
+  return OutcomeOf(Reap(), may_be_killed, told);
 }
 
 }  // namespace varve

@@ -1,7 +1,10 @@
 // A worker as its parent sees it: a process that prints messages (tools/bench/worker.h).
 #pragma once
 
+#include <sys/types.h>
+
 #include <functional>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
@@ -30,11 +33,40 @@ class EndSignals {
 // The worker's executable: beside this program's. Error kUnsupported when it is not there.
 Result<std::string> FindWorkerExecutable();
 
-// Runs the worker with these arguments (without argv[0]) to its end and gives each of its messages to
-// `on_message`. Success when it ended well; kCancelled when a signal came: it is killed then. Errors that it
-// tells are kDeviceError with its words; so is its death, unless `may_be_killed` and SIGKILL ended it.
-Status RunWorkerProcess(const std::string& executable, const std::vector<std::string>& arguments,
-                        const EndSignals& signals, const bool& may_be_killed,
-                        const std::function<void(const nlohmann::json&)>& on_message);
+// One worker's process. One thread.
+class WorkerProcess {
+ public:
+  // `arguments` are those behind argv[0]. Error kDeviceError: it cannot be started.
+  static Result<std::unique_ptr<WorkerProcess>> Start(const std::string& executable,
+                                                      const std::vector<std::string>& arguments);
+  // Kills it, unless it has ended.
+  ~WorkerProcess();
+  WorkerProcess(const WorkerProcess&) = delete;
+  WorkerProcess& operator=(const WorkerProcess&) = delete;
+
+  // Lets a worker that was told to wait for its turns (WorkerOptions::in_turns) take the next one.
+  void GiveTurn();
+  // Gives each of its messages to `on_message`, until that answers false or the worker has ended. Success
+  // when it goes on or ended well; kCancelled when a signal came: it is killed then. Errors that it tells are
+  // kDeviceError with its words; so is its death, unless `may_be_killed` and SIGKILL ended it.
+  Status Follow(const EndSignals& signals, const bool& may_be_killed,
+                const std::function<bool(const nlohmann::json&)>& on_message);
+  bool ended() const { return pid_ < 0; }
+
+ private:
+  WorkerProcess() = default;
+  // Its wait status.
+  int Reap();
+  // Reads what it has told; false at the end of that.
+  bool ReadMore();
+  // A complete line of that; false: there is none.
+  bool TakeLine(std::string& line);
+
+  pid_t pid_ = -1;
+  int input_ = -1;
+  int output_ = -1;
+  // Read, but not yet given to anybody.
+  std::string pending_;
+};
 
 }  // namespace varve

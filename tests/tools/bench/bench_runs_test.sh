@@ -88,6 +88,10 @@ claim "with filters of as much memory" json monkey.json \
 claim "that mislead fewer gets" json monkey.json \
   "(sum(level['filters_misled'] for level in phase('varve:monkey', 'readmissing')['levels'])
     < 0.95 * sum(level['filters_misled'] for level in phase('varve:none', 'readmissing')['levels']))"
+claim "engines on one device cannot take turns" sh -c \
+  "! '$varve' bench --device image --interleave --engines varve 2>err && grep -q 'a device for each' err"
+claim "nor can one that is to crash" sh -c \
+  "! '$varve' bench --memory 64M --interleave --engines varve --workloads fillseq,crash 2>err && grep -q 'crash ends' err"
 claim "an unknown workload is refused" sh -c "! '$varve' bench --device image --workloads fillbackwards"
 
 if [ -n "${VARVE_SEEKS_RACES:-}" ]; then
@@ -105,6 +109,12 @@ elif [ "$(id -u)" -eq 0 ] && [ -e /dev/loop-control ] && command -v mkfs.ext4 >/
   else
     claim "peers run too" json peers.json \
       "[r['engine'] for r in runs] == ['varve', 'rocksdb', 'rocksdb:universal', 'leveldb'] and not any('error' in r for r in runs)"
+    claim "engines take turns phase by phase" bench --memory 256M --interleave --rounds 2 --number 20000 "${sizes[@]}" \
+      --engines varve:none,rocksdb,varve:block --workloads fillseq,settle,readrandom,reopen,readmissing --json turns.json
+    claim "each does all of them" json turns.json \
+      "([(r['engine'], r['round']) for r in runs] == [(e, n) for n in (1, 2) for e in ('varve:none', 'rocksdb', 'varve:block')]
+       and all([p['name'] for p in r['phases']] == 'fillseq,settle,readrandom,reopen,readmissing'.split(',') for r in runs)
+       and all(r['phases'][2]['found'] == 20000 and 'error' not in r for r in runs))"
     claim "all find the same keys" json peers.json "len({phase(r['engine'], 'readrandom')['found'] for r in runs}) == 1"
     claim "RocksDB's universal style merges into its last level at once" json peers.json \
       "[max(level['level'] for level in phase(engine, 'settle')['levels'] if level['bytes'] > 0) > 2

@@ -1,0 +1,74 @@
+#include "engine/base/key_fences.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/base/prng.h"
+
+namespace varve {
+namespace {
+
+std::vector<std::string_view> ViewsOf(const std::vector<std::string>& keys) {
+  return {keys.begin(), keys.end()};
+}
+
+// Of a short alphabet with the lowest and the highest byte in it, so that keys share much and end early.
+std::string DrawKey(Prng& prng, const std::string& prefix) {
+  constexpr std::string_view kBytes("\0\1a\xff", 4);
+  std::string key = prefix;
+  for (uint64_t left = prng.Below(12); left > 0; --left) {
+    key += kBytes[prng.Below(kBytes.size())];
+  }
+  return key;
+}
+
+TEST(KeyFences, FindsEveryKeysPlaceAmongAnyOthers) {
+  Prng prng(1);
+  for (int round = 0; round < 300; ++round) {
+    const std::string prefix = round % 3 == 0 ? "" : DrawKey(prng, "dir");
+    std::vector<std::string> keys;
+    for (uint64_t left = prng.Below(40); left > 0; --left) {
+      keys.push_back(DrawKey(prng, prefix));
+    }
+    std::sort(keys.begin(), keys.end());
+    const KeyFences fences(ViewsOf(keys));
+    ASSERT_EQ(fences.size(), keys.size());
+    for (int i = 0; i < 100; ++i) {
+      const std::string key = i % 4 == 0 ? DrawKey(prng, "") : DrawKey(prng, prefix);
+      const auto expected =
+          static_cast<size_t>(std::lower_bound(keys.begin(), keys.end(), key) - keys.begin());
+      EXPECT_EQ(fences.LowerBound(key, [&](size_t at) { return keys[at] < key; }), expected);
+    }
+  }
+}
+
+TEST(KeyFences, LeavesOneKeyToBeComparedWhereEightBytesTell) {
+  std::vector<std::string> keys;
+  for (char c = 'a'; c <= 'z'; ++c) {
+    keys.push_back(std::string("a long prefix of all ") + c + std::string(100, c));
+  }
+  const KeyFences fences(ViewsOf(keys));
+  for (size_t i = 0; i < keys.size(); ++i) {
+    const KeyFences::Range near = fences.Near(keys[i]);
+    EXPECT_EQ(near.first, i);
+    EXPECT_EQ(near.end, i + 1);
+  }
+  EXPECT_EQ(fences.Near("a long prefix of all mm").end, 12U);
+  EXPECT_EQ(fences.Near("a long prefix").end, 0U);
+  EXPECT_EQ(fences.Near("b").first, keys.size());
+}
+
+TEST(KeyFences, OfNoKeysHasOnePlace) {
+  const KeyFences fences;
+  EXPECT_EQ(fences.size(), 0U);
+  EXPECT_EQ(fences.Near("key").first, 0U);
+  EXPECT_EQ(fences.Near("key").end, 0U);
+  EXPECT_EQ(fences.LowerBound("", [](size_t) { return true; }), 0U);
+}
+
+}  // namespace
+}  // namespace varve
