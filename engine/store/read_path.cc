@@ -103,7 +103,7 @@ bool PointRead::NextWalk() {
       const LiveTable* const table = buffered_.front();
       buffered_ = buffered_.subspan(1);
       tally_.AddBuffered(order_.level());
-      walk_.emplace(*tables_, table->view(), table->filters());
+      walk_.emplace(*tables_, table->view(), table->directories());
     } else {
       walk_.emplace(std::move(*gated_));
       gated_.reset();
@@ -119,7 +119,7 @@ bool PointRead::NextWalk() {
     return false;
   }
   table->CountGet(order_.beside_tree());
-  walk_.emplace(*tables_, table->view(), table->filters());
+  walk_.emplace(*tables_, table->view(), table->directories());
   if (order_.level() != buffer_asked_of_) {
     buffered_ = order_.Buffered(query_.user_key);
     if (!buffered_.empty()) {
