@@ -70,6 +70,13 @@ class LiveTable {
   // What lookups have learnt of the view's segments.
   SegmentDirectories& directories() const { return directories_; }
 
+  // What one more run costs a get and a seek. A get asks a filter more, which takes up to a microsecond where
+  // the processor's caches are cold; a seek reads a block more. Both by how many bytes a merge takes up in
+  // that time: a read by itself costs device and processor as much as four blocks that are read and written
+  // in a row.
+  static constexpr uint64_t kGetBytes = 128;
+  static constexpr uint64_t kSeekBytes = 16 * kKiB;
+
   // Readers say what they do with the table. Each segment beyond the first costs them something, in bytes
   // that might have been merged instead. So does a table `beside_tree`: of level 0 or of a Log, each of which
   // is one run more to read. Any thread.
@@ -81,12 +88,6 @@ class LiveTable {
   bool ReadersHavePaid() const { return view_.segments.size() > 1 && paid_bytes() >= valid_bytes(); }
 
  private:
-  // A get asks a filter more, which takes up to a microsecond where the processor's caches are cold; a seek
-  // reads a block more. Both by how many bytes a merge takes up in that time: a read by itself costs device
-  // and processor as much as four blocks that are read and written in a row.
-  static constexpr uint64_t kGetBytes = 128;
-  static constexpr uint64_t kSeekBytes = 16 * kKiB;
-
   void CountExtraWork(uint64_t bytes_a_run, bool beside_tree) const;
 
   TableView view_;
