@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "engine/base/check.h"
+#include "engine/space/extent.h"
 #include "engine/store/covered_run_skipper.h"
 #include "engine/store/memtable_iterator.h"
 #include "engine/table/merging_iterator.h"
@@ -25,6 +26,7 @@ constexpr uint64_t kFirstReadShare = 16;
 constexpr uint32_t kWholeRangeReadBytes = 1 * kMiB + 128 * kKiB;
 // More than a part of the index takes, less than a unit that the table may have given back.
 constexpr uint32_t kReadsThroughBytes = 16 * kKiB;
+static_assert(kReadsThroughBytes < kExtentUnitBytes);
 
 // What a walk that seeks into a sorted run of `run_bytes` reads first. Of a walk of a few dozen entries a run
 // with a fair share of the store's bytes often gives so many that it goes on into a second block: read at
