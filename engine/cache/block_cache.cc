@@ -10,8 +10,6 @@
 namespace varve {
 namespace {
 
-// At least so much of the cache is left to blocks.
-constexpr uint64_t kNeverReservedShare = 8;
 // A shard holds several of the largest blocks (a 1 MiB value), and 64 shards keep many threads apart.
 constexpr uint64_t kShardBytesMin = 8 * kMiB;
 constexpr uint32_t kShardsMax = 64;

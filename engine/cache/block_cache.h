@@ -134,9 +134,11 @@ class BlockCache {
   // A merge has read so far, and comes back to none of it: makes room, where room is reserved, for what it
   // writes.
   void LetGoOfWritten(TableId table, uint64_t table_offset, uint64_t bytes);
-  // From now on pieces may take so much from blocks, which make room as pieces come. At most seven eighths of
-  // the cache, whatever is asked for, and none while many blocks come and no pieces.
+  // From now on pieces may take so much from blocks, which make room as pieces come. Whatever is asked for,
+  // one part in kNeverReservedShare of the cache is left to blocks; and all of it while many blocks come and
+  // no pieces.
   void ReserveForWritten(uint64_t bytes);
+  static constexpr uint64_t kNeverReservedShare = 8;
 
   // Drops every block of a table that no longer exists.
   void EraseTable(TableId table);

@@ -19,11 +19,11 @@ struct AppendMergeInput {
   SequenceNumber child_purged_up_to = {};
 };
 
-// `rules` must know of the child as of older data: a tombstone stays for what lies in the segments before
-// (invariant 15). Where no record is left the child stays as it is. What the new segment shadows is no longer
-// counted as live in the others (an estimate). Precondition: fewer than kSegmentsMax segments, and a record
-// at least. All must outlive the Task. Errors: kNoSpace, kCorruption, kUnsupported, kDeviceError, kCancelled;
-// space taken has been given back.
+// `rules` must know of the child as of older data: a tombstone stays for what lies in the segments before.
+// Where no record is left the child stays as it is. What the new segment shadows is no longer counted as live
+// in the others (an estimate). Precondition: fewer than kSegmentsMax segments, and a record at least. All
+// must outlive the Task. Errors: kNoSpace, kCorruption, kUnsupported, kDeviceError, kCancelled; space taken
+// has been given back.
 Task<Result<ChildOutput>> RunAppendMerge(const JobEnvironment& environment, AppendMergeInput input,
                                          MergeRules& rules, SpaceReservation& reservation);
 

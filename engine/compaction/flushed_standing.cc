@@ -13,7 +13,7 @@ CacheStanding FlushedStanding::Of(std::string_view user_key) {
 }
 
 std::optional<bool> FlushedStanding::IsCachedIn(const LiveTable& table, const PointQuery& query) const {
-  TableLookupWalk walk(environment_, table.view(), table.filters(), LookupDepth::kBlock);
+  TableLookupWalk walk(environment_, table.view(), table.directories(), LookupDepth::kBlock);
   if (!walk.Run(query)) {
     return false;  // where readers come, what leads there is cached
   }

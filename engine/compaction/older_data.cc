@@ -40,7 +40,7 @@ Task<bool> OlderData::MayHoldByTables(std::string_view user_key) {
 }
 
 Task<bool> OlderData::MayBeIn(const LiveTable& table, const PointQuery& query) {
-  TableLookupWalk walk(*environment_, table.view(), table.filters(), LookupDepth::kBlock);
+  TableLookupWalk walk(*environment_, table.view(), table.directories(), LookupDepth::kBlock);
   while (!walk.Run(query)) {
     BlockRef block = co_await Read(table, walk);
     if (!block) {

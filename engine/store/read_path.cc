@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "engine/base/check.h"
+#include "engine/space/extent.h"
 #include "engine/store/covered_run_skipper.h"
 #include "engine/store/memtable_iterator.h"
 #include "engine/table/merging_iterator.h"
@@ -28,6 +29,7 @@ constexpr uint64_t kFirstReadShare = 16;
 constexpr uint32_t kWholeRangeReadBytes = 1 * kMiB + 128 * kKiB;
 // More than a part of the index takes, less than a unit that the table may have given back.
 constexpr uint32_t kReadsThroughBytes = 16 * kKiB;
+static_assert(kReadsThroughBytes < kExtentUnitBytes);
 
 // What a walk that seeks into a sorted run of `run_bytes` reads first. Of a walk of a few dozen entries a run
 // with a fair share of the store's bytes often gives so many that it goes on into a second block: read at
@@ -117,7 +119,7 @@ bool PointRead::NextWalk() {
       const LiveTable* const table = buffered_.front();
       buffered_ = buffered_.subspan(1);
       tally_.AddBuffered(order_.level());
-      walk_.emplace(*tables_, table->view(), table->filters());
+      walk_.emplace(*tables_, table->view(), table->directories());
     } else {
       walk_.emplace(std::move(*gated_));
       gated_.reset();
@@ -135,7 +137,7 @@ bool PointRead::NextWalk() {
   if (counts_for_all_) {
     table->CountGet(order_.beside_tree(), kGetsACount);
   }
-  walk_.emplace(*tables_, table->view(), table->filters());
+  walk_.emplace(*tables_, table->view(), table->directories());
   if (order_.level() != buffer_asked_of_) {
     buffered_ = order_.Buffered(query_.user_key);
     if (!buffered_.empty()) {

@@ -345,10 +345,10 @@ void Scheduler::UpdatePressure() {
   debt.memtable_fill = fill.active;
   debt.level0_tables = version->level0().size();
   // What comes at once from level 0 is overdue at once: the unit of concern is as much larger.
-  const double level0_slack = SlackOfLevels(*version, pressing_)[0];
-  debt.level0_tables_trigger = static_cast<size_t>(level0_slack * pressing_.level0_tables_trigger);
-  debt.overdue_bytes = CompactionDebtBytes(*version, pressing_);
-  debt.level1_bytes = static_cast<uint64_t>(level0_slack * static_cast<double>(pressing_.level1_bytes));
+  const LevelSlack slack = SlackOfLevels(*version, pressing_);
+  debt.level0_tables_trigger = static_cast<size_t>(slack[0] * pressing_.level0_tables_trigger);
+  debt.overdue_bytes = CompactionDebtBytes(*version, pressing_, slack);
+  debt.level1_bytes = static_cast<uint64_t>(slack[0] * static_cast<double>(pressing_.level1_bytes));
   debt.range_tombstones = RangeDebt(*version);
   throttle_.SetRate(RateAt(PressureOf(debt)));
 }

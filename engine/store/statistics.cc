@@ -139,9 +139,8 @@ Waste WasteOf(const Version& version, uint32_t level) {
   return waste;
 }
 
-void WriteLevels(JsonWriter& json, const Version& version, const TreeConfig& config,
+void WriteLevels(JsonWriter& json, const Version& version, const TreeConfig& config, const LevelSlack& slack,
                  const StoreStatistics& statistics) {
-  const std::array<double, kLevels> slack = SlackOfLevels(version, config);
   json.BeginList("levels");
   for (uint32_t level = 0; level <= version.last_level(); level++) {
     const TableTotals totals = version.totals(level);
@@ -156,7 +155,7 @@ void WriteLevels(JsonWriter& json, const Version& version, const TreeConfig& con
     json.Real("space_amplification", Ratio(totals.total_bytes, totals.valid_bytes));
     json.Number("entries", totals.entries);
     json.Number("tombstones", totals.tombstones);
-    json.Real("score", LevelScore(version, config, level));
+    json.Real("score", LevelScore(version, config, slack, level));
     json.Real("delete_score", DeleteScore(version, config.deletes, config.level_ratio, level));
     json.Real("slack", slack[level]);
     json.Number("log_tables", level == 0 ? 0 : version.level(level).log.size());
@@ -373,7 +372,8 @@ std::string StoreImpl::StatisticsJson() const {
   WriteOperations(json, statistics_);
   WriteDevice(json, environment_.device.counters(), user_bytes);
   WriteCompactions(json, *version, statistics_);
-  WriteLevels(json, *version, tree, statistics_);
+  const LevelSlack slack = SlackOfLevels(*version, tree);
+  WriteLevels(json, *version, tree, slack, statistics_);
   json.Begin("compaction_buffer");
   json.Number("bytes", version->buffer_bytes());
   json.Number("buffered_views", statistics_.buffered_views);
@@ -391,7 +391,7 @@ std::string StoreImpl::StatisticsJson() const {
   if (wal_ != nullptr) {
     WriteLog(json, wal_->statistics());
     json.Number("running_jobs", scheduler_->running_jobs());
-    json.Number("compaction_debt_bytes", CompactionDebtBytes(*version, tree));
+    json.Number("compaction_debt_bytes", CompactionDebtBytes(*version, tree, slack));
   }
   if (scheduler_ != nullptr && tree.deletes.enabled()) {
     WriteAdaptation(json, *scheduler_->adaptation(), tree, scheduler_->reserved_bytes());

@@ -16,8 +16,6 @@ constexpr double kHitBytes = 16 * kKiB;
 constexpr double kMargin = 1.25;
 // Pieces are spread over shards by hash, so that some are full while others have room.
 constexpr double kUnevenness = 1.125;
-// What leads to blocks is needed for every read, and at least this share is left to blocks.
-constexpr uint64_t kBlocksShare = 8;
 
 double Real(uint64_t number) {
   return static_cast<double>(number);
@@ -36,7 +34,8 @@ double WorthOfReserve(const WrittenLevels& levels, const CacheUse& use) {
 }
 
 uint64_t ReserveFor(const WrittenLevels& levels, const CacheUse& use) {
-  const uint64_t taken = use.guide_bytes + use.capacity_bytes / kBlocksShare;
+  // What leads to blocks is needed for every read.
+  const uint64_t taken = use.guide_bytes + use.capacity_bytes / BlockCache::kNeverReservedShare;
   const uint64_t room = use.capacity_bytes - std::min(use.capacity_bytes, taken);
   const double level0 = Level0Bytes(levels);
   // What a merge of level 0 writes into level 1 is all of both.

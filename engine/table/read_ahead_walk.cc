@@ -8,6 +8,13 @@
 
 namespace varve {
 
+WalkEnd WalkEndIn(const TableIteratorOptions& options, const IndexBlock& index) {
+  const std::optional<uint32_t> last =
+      options.last_key.empty() ? std::nullopt : index.LowerBound(options.last_key);
+  // Entries whose largest key is below the last one begin below it, too.
+  return last ? WalkEnd{*last, std::min(*last + 1, index.size())} : WalkEnd{0, index.size()};
+}
+
 ReadAheadWalk::ReadAheadWalk(const TableEnvironment& environment, const TableView& view,
                              const SegmentDescriptor& segment, const TableIteratorOptions& options)
     : environment_(environment), view_(view), segment_(segment), options_(options) {
@@ -53,7 +60,7 @@ void ReadAheadWalk::MoveTo(const Place& place) {
     return;
   }
   full_ = false;
-  next_in_leaf_ = ReadFrom(place.leaf, std::max(next_in_leaf_, place.at), until);
+  next_in_leaf_ = ReadFrom(place.leaf, std::max(next_in_leaf_, place.at), place.end, until);
   if (!full_ && next_in_leaf_ == place.leaf.size()) {
     ReadInNextLeaf(place, until);
   }
@@ -62,8 +69,7 @@ void ReadAheadWalk::MoveTo(const Place& place) {
   }
 }
 
-uint32_t ReadAheadWalk::ReadFrom(const IndexBlock& index, uint32_t i, uint64_t until) {
-  const uint32_t end = EndOfWalk(index);
+uint32_t ReadAheadWalk::ReadFrom(const IndexBlock& index, uint32_t i, uint32_t end, uint64_t until) {
   full_ = end < index.size();
   while (i < end) {
     const std::optional<IndexBlock::Entry> entry = index.At(i);
@@ -109,7 +115,7 @@ uint32_t ReadAheadWalk::FindRun(const IndexBlock& index, uint32_t i, uint32_t en
 }
 
 void ReadAheadWalk::ReadInNextLeaf(const Place& place, uint64_t until) {
-  if (place.above == nullptr || place.above_at + 1 >= EndOfWalk(*place.above)) {
+  if (place.above == nullptr || place.above_at + 1 >= place.above_end) {
     return;
   }
   const std::optional<IndexBlock::Entry> next = place.above->At(place.above_at + 1);
@@ -124,16 +130,9 @@ void ReadAheadWalk::ReadInNextLeaf(const Place& place, uint64_t until) {
     return;
   }
   if (const std::optional<IndexBlock> index = IndexBlock::Parse(PayloadOf(block.bytes()))) {
-    next_in_following_leaf_ = ReadFrom(*index, next_in_following_leaf_, until);
+    const uint32_t end = WalkEndIn(options_, *index).end;
+    next_in_following_leaf_ = ReadFrom(*index, next_in_following_leaf_, end, until);
   }
-}
-
-uint32_t ReadAheadWalk::EndOfWalk(const IndexBlock& index) const {
-  if (options_.last_key.empty()) {
-    return index.size();
-  }
-  const std::optional<uint32_t> last = index.LowerBound(options_.last_key);
-  return last ? std::min(*last + 1, index.size()) : index.size();
 }
 
 bool ReadAheadWalk::IsThere(const IndexBlock::Entry& entry) const {

@@ -20,17 +20,28 @@ inline bool WalksByOutline(const TableIteratorOptions& options, const IndexBlock
   return options.outlines && !entry.outline.empty() && !entry.is_span;
 }
 
+// Where a walk forward ends among the entries of an index block, as far as the block can say.
+struct WalkEnd {
+  // No entry before this one lies behind all that is to be read.
+  uint32_t may_end_from = 0;
+  // Behind the last one to be read.
+  uint32_t end = 0;
+};
+WalkEnd WalkEndIn(const TableIteratorOptions& options, const IndexBlock& index);
+
 // Belongs to one iterator.
 class ReadAheadWalk {
  public:
   // Where the walk stands: at a data block, which an entry of an index block names, and the entry of the
-  // block above that names this one (nullptr: there is none above).
+  // block above that names this one (nullptr: there is none above). Of both, where the walk ends (WalkEnd).
   struct Place {
     const BlockHandle& block;
     const IndexBlock& leaf;
     uint32_t at;
+    uint32_t end;
     const IndexBlock* above;
     uint32_t above_at;
+    uint32_t above_end;
   };
 
   // How far ahead of the walk reads are begun: as much as a device and this code have in flight at once.
@@ -55,17 +66,15 @@ class ReadAheadWalk {
   bool is_on() const { return on_; }
   // Begins what is due. Precondition: is_on().
   void MoveTo(const Place& place);
-  // Where the walk ends among the entries of an index block: behind the last one to be read.
-  uint32_t EndOfWalk(const IndexBlock& index) const;
   // Whether a read of the block was begun, or it was there.
   bool Covers(const BlockHandle& block) const {
     return on_ && block.table_offset >= from_ && block.end() <= reached_;
   }
 
  private:
-  // Begins reads from entry `i` of the index block on, until enough is under way: answers the entry that is
-  // then next. Sets `full_` when no more should be begun now.
-  uint32_t ReadFrom(const IndexBlock& index, uint32_t i, uint64_t until);
+  // Begins reads from entry `i` of the index block on, before entry `end`, until enough is under way: answers
+  // the entry that is then next. Sets `full_` when no more should be begun now.
+  uint32_t ReadFrom(const IndexBlock& index, uint32_t i, uint32_t end, uint64_t until);
   // The end of what may be read together from entry `i` on; fills `run_`.
   uint32_t FindRun(const IndexBlock& index, uint32_t i, uint32_t end);
   void ReadInNextLeaf(const Place& place, uint64_t until);

@@ -342,15 +342,12 @@ Step SegmentIterator::CheckRecord() {
 
 bool SegmentIterator::EndsBefore(const IndexBlock::Entry& entry) const {
   const Cursor& cursor = path_.back();
-  return cursor.at >= cursor.may_end_from && !goes_backwards() && !options_.last_key.empty() &&
+  return cursor.at >= cursor.walk_end.may_end_from && !goes_backwards() && !options_.last_key.empty() &&
          cursor.index.StartsAfter(entry, options_.last_key);
 }
 
 SegmentIterator::Cursor SegmentIterator::CursorOf(BlockRef block, const IndexBlock& index) const {
-  // Once for each block of the index: entries whose largest key is below the last one begin below it, too.
-  const std::optional<uint32_t> may_end_from =
-      options_.last_key.empty() ? std::nullopt : index.LowerBound(options_.last_key);
-  return {std::move(block), index, 0, may_end_from.value_or(0)};
+  return {std::move(block), index, 0, WalkEndIn(options_, index)};
 }
 
 void SegmentIterator::Fail(Error error) {

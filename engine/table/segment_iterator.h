@@ -53,8 +53,7 @@ class SegmentIterator final : public InternalIterator {
     BlockRef block;
     IndexBlock index;
     uint32_t at = 0;
-    // No entry before this one lies behind all that is to be read.
-    uint32_t may_end_from = 0;
+    WalkEnd walk_end;
   };
 
   Step StartDescent(Goal goal, std::string_view target);
@@ -103,8 +102,8 @@ class SegmentIterator final : public InternalIterator {
     bool breaks_off = false;
   };
   Run RunFrom(uint64_t bytes_max) const;
-  // Goes on over what `index` names from entry `first` on. False: the run ends there.
-  bool Extend(Run& run, const IndexBlock& index, uint32_t first, uint64_t bytes_max) const;
+  // Goes on over what entries [first, end) of `index` name. False: the run ends there.
+  bool Extend(Run& run, const IndexBlock& index, uint32_t first, uint32_t end, uint64_t bytes_max) const;
   bool goes_backwards() const { return goal_ == Goal::kAtOrBefore || goal_ == Goal::kLast; }
   // Of the data block that is open or wanted.
   ReadAheadWalk::Place PlaceAhead(const BlockHandle& block) const;

@@ -114,20 +114,24 @@ BlockRef SegmentIterator::TakeFromBatch(const BlockHandle& handle) {
 ReadAheadWalk::Place SegmentIterator::PlaceAhead(const BlockHandle& block) const {
   const Cursor& leaf = path_.back();
   const Cursor* const above = path_.size() > 1 ? &path_[path_.size() - 2] : nullptr;
-  return {block, leaf.index, leaf.at, above != nullptr ? &above->index : nullptr,
-          above != nullptr ? above->at : 0};
+  return {block,
+          leaf.index,
+          leaf.at,
+          leaf.walk_end.end,
+          above != nullptr ? &above->index : nullptr,
+          above != nullptr ? above->at : 0,
+          above != nullptr ? above->walk_end.end : 0};
 }
 
 SegmentIterator::Run SegmentIterator::RunFrom(uint64_t bytes_max) const {
   const Cursor& leaf = path_.back();
   Run run{wanted_.end(), false};
-  bool goes_on = Extend(run, leaf.index, leaf.at + 1, bytes_max);
+  bool goes_on = Extend(run, leaf.index, leaf.at + 1, leaf.walk_end.end, bytes_max);
   if (options_.reads_through_bytes == 0 || path_.size() < 2) {
     return run;
   }
   const Cursor& above = path_[path_.size() - 2];
-  const uint32_t end = ahead_.EndOfWalk(above.index);
-  for (uint32_t i = above.at + 1; i < end && goes_on; ++i) {
+  for (uint32_t i = above.at + 1; i < above.walk_end.end && goes_on; ++i) {
     const std::optional<IndexBlock::Entry> next = above.index.At(i);
     if (!next || !HandleFits(view_, next->block)) {
       break;
@@ -135,13 +139,13 @@ SegmentIterator::Run SegmentIterator::RunFrom(uint64_t bytes_max) const {
     const BlockRef block = environment_.cache.Peek(CacheKeyOf(view_.id, next->block));
     const std::optional<IndexBlock> index =
         block ? IndexBlock::Parse(PayloadOf(block.bytes())) : std::nullopt;
-    goes_on = index && Extend(run, *index, 0, bytes_max);
+    goes_on = index && Extend(run, *index, 0, WalkEndIn(options_, *index).end, bytes_max);
   }
   return run;
 }
 
-bool SegmentIterator::Extend(Run& run, const IndexBlock& index, uint32_t first, uint64_t bytes_max) const {
-  const uint32_t end = ahead_.EndOfWalk(index);
+bool SegmentIterator::Extend(Run& run, const IndexBlock& index, uint32_t first, uint32_t end,
+                             uint64_t bytes_max) const {
   for (uint32_t i = first; i < end; ++i) {
     const std::optional<IndexBlock::Entry> next = index.At(i);
     if (!next || WalksByOutline(options_, *next) || !HandleFits(view_, next->block) ||
@@ -163,8 +167,7 @@ void SegmentIterator::ReadIndexAhead() {
     return;
   }
   const Cursor& above = path_.back();
-  const uint32_t end = ahead_.EndOfWalk(above.index);
-  for (uint32_t i = above.at; i < end && i - above.at < kIndexBlocksAhead; ++i) {
+  for (uint32_t i = above.at; i < above.walk_end.end && i - above.at < kIndexBlocksAhead; ++i) {
     const std::optional<IndexBlock::Entry> entry = above.index.At(i);
     if (!entry || !HandleFits(view_, entry->block)) {
       return;
@@ -216,8 +219,8 @@ Task<Result<BlockRef>> SegmentIterator::LoadWanted() {
   if (run.breaks_off && readahead_.goes_on()) {
     const Cursor& leaf = path_.back();
     // Of split blocks only a part is read for the walk.
-    co_await batch_.ReadAhead(environment_, view_, leaf.index, leaf.at, ahead_.EndOfWalk(leaf.index),
-                              2 * plan, options_.purpose);
+    co_await batch_.ReadAhead(environment_, view_, leaf.index, leaf.at, leaf.walk_end.end, 2 * plan,
+                              options_.purpose);
     BlockRef block = TakeFromBatch(wanted_);
     if (block) {
       co_return block;

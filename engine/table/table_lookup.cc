@@ -113,15 +113,15 @@ TableLookupWalk::Outcome TableLookupWalk::Fail(uint64_t table_offset, std::strin
 TableLookupWalk::Outcome TableLookupWalk::RunSegment(const PointQuery& query) {
   const size_t segments = view_->segments.size();
   if (segments > 1 && segments_left_ == segments) {
-    filters_->Prefetch(query.hash);
+    directories_->Prefetch(query.hash);
   }
-  filter_ = filters_->Find(segments_left_ - 1);
+  directory_ = directories_->Find(segments_left_ - 1);
   filter_passed_ = false;
   footer_block_ = BlockRef();
   stage_ = Stage::kRange;
-  const char* const held = filter_ != nullptr ? filter_->HeldPageOf(query.hash) : nullptr;
+  const char* const held = directory_ != nullptr ? directory_->HeldPageOf(query.hash) : nullptr;
   // A held filter answers sooner than the segment's range does, whose keys lie elsewhere.
-  return held == nullptr ? Outcome::kGoOn : AskFilter(query, {held, filter_->geometry().page_bytes()});
+  return held == nullptr ? Outcome::kGoOn : AskFilter(query, {held, directory_->geometry().page_bytes()});
 }
 
 TableLookupWalk::Outcome TableLookupWalk::RunRange(const PointQuery& query) {
@@ -132,23 +132,23 @@ TableLookupWalk::Outcome TableLookupWalk::RunRange(const PointQuery& query) {
   if (query.user_key < segment().smallest_user_key() || query.user_key > segment().largest_user_key()) {
     return Outcome::kNextSegment;
   }
-  stage_ = filter_ != nullptr && !filter_passed_ ? Stage::kFilter : Stage::kFooter;
+  stage_ = directory_ != nullptr && !filter_passed_ ? Stage::kFilter : Stage::kFooter;
   return Outcome::kGoOn;
 }
 
 TableLookupWalk::Outcome TableLookupWalk::RunFilter(const PointQuery& query) {
-  const BlockHandle& handle = filter_->PageOf(query.hash);
+  const BlockHandle& handle = directory_->PageOf(query.hash);
   HeldBlock held;
   const BlockRef page = Fetch(handle, BlockKind::kFilter, &held);
   if (!page) {
     return Outcome::kNeedsBlock;
   }
   const std::string_view payload = PayloadOf(page.bytes());
-  if (payload.size() != filter_->geometry().page_bytes()) {
+  if (payload.size() != directory_->geometry().page_bytes()) {
     return Fail(handle.table_offset, "a filter page has a wrong length");
   }
   if (held) {
-    filter_->Hold(query.hash, std::move(held), payload);
+    directory_->Hold(query.hash, std::move(held), payload);
   }
   // Unless the filter was found by way of the footer, that comes now.
   stage_ = footer_block_ ? Stage::kIndex : Stage::kFooter;
@@ -157,7 +157,7 @@ TableLookupWalk::Outcome TableLookupWalk::RunFilter(const PointQuery& query) {
 
 TableLookupWalk::Outcome TableLookupWalk::AskFilter(const PointQuery& query, std::string_view page) {
   ++filters_asked_;
-  if (!FilterMayContain(filter_->geometry(), page, query.hash)) {
+  if (!FilterMayContain(directory_->geometry(), page, query.hash)) {
     return Outcome::kNextSegment;
   }
   ++filters_passed_;
@@ -168,14 +168,14 @@ TableLookupWalk::Outcome TableLookupWalk::AskFilter(const PointQuery& query, std
 void TableLookupWalk::EnterIndex(const SegmentFooter& footer) {
   index_ = footer.root();
   levels_left_ = footer.index_levels();
-  held_below_ = filter_ != nullptr ? filter_->below_root() : nullptr;
+  held_below_ = directory_ != nullptr ? directory_->below_root() : nullptr;
   stage_ = Stage::kIndex;
 }
 
 TableLookupWalk::Outcome TableLookupWalk::RunFooter() {
   // Unless it was provided: somebody may have had it held since it was wanted, and what is provided must be
   // used for what it is.
-  const SegmentFooter* const known = filter_ != nullptr && !provided_ ? filter_->Footer() : nullptr;
+  const SegmentFooter* const known = directory_ != nullptr && !provided_ ? directory_->Footer() : nullptr;
   if (known != nullptr) {
     EnterIndex(*known);
     return Outcome::kGoOn;
@@ -192,9 +192,9 @@ TableLookupWalk::Outcome TableLookupWalk::RunFooter() {
   }
   footer_block_ = std::move(block);
   if (footer->has_filter()) {
-    filter_ = &filters_->Learn(segments_left_ - 1, *footer);
+    directory_ = &directories_->Learn(segments_left_ - 1, *footer);
     if (held) {
-      filter_->HoldFooter(std::move(held), *footer);
+      directory_->HoldFooter(std::move(held), *footer);
     }
   }
   EnterIndex(*footer);

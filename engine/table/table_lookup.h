@@ -15,9 +15,9 @@
 #include "engine/base/result.h"
 #include "engine/table/block_reader.h"
 #include "engine/table/data_block.h"
-#include "engine/table/filter_directory.h"
 #include "engine/table/index_block.h"
 #include "engine/table/lookup_readahead.h"
+#include "engine/table/segment_directory.h"
 #include "engine/table/segment_footer.h"
 #include "engine/table/table_environment.h"
 #include "engine/table/table_view.h"
@@ -46,10 +46,10 @@ struct TableLookup {
 };
 
 // A found key costs one data block at most; segments are asked newest first, each behind its filter, which
-// is asked before the footer once `filters` knows where it lies, and before anything else once it is held. So
-// are footers, and the blocks of an index.
+// is asked before the footer once `directories` say where it lies, and before anything else once it is held.
+// So are footers, and the blocks of an index.
 //
-//   TableLookupWalk walk(environment, view, filters);
+//   TableLookupWalk walk(environment, view, directories);
 //   while (!walk.Run(query)) {
 //     Result<BlockRef> block = co_await walk.ReadWanted(fill);
 //     if (!block.ok()) { … } walk.Provide(std::move(*block));
@@ -71,12 +71,12 @@ enum class CacheFill : uint8_t {
 
 class TableLookupWalk {
  public:
-  // `filters` are the view's. All must outlive it: the caller pins the version that holds the view.
-  TableLookupWalk(const TableEnvironment& environment, const TableView& view, FilterDirectories& filters,
+  // `directories` are the view's. All must outlive it: the caller pins the version that holds the view.
+  TableLookupWalk(const TableEnvironment& environment, const TableView& view, SegmentDirectories& directories,
                   LookupDepth depth = LookupDepth::kRecord)
       : environment_(&environment),
         view_(&view),
-        filters_(&filters),
+        directories_(&directories),
         depth_(depth),
         segments_left_(view.segments.size()) {}
 
@@ -124,16 +124,16 @@ class TableLookupWalk {
 
   const TableEnvironment* environment_;
   const TableView* view_;
-  FilterDirectories* filters_;
+  SegmentDirectories* directories_;
   LookupDepth depth_;
   size_t segments_left_;
   Stage stage_ = Stage::kSegment;
   // Of the segment that is asked, as far as they are known.
-  FilterDirectory* filter_ = nullptr;
+  SegmentDirectory* directory_ = nullptr;
   bool filter_passed_ = false;
   bool stop_before_data_ = false;
   bool stopped_before_data_ = false;
-  // What index_ lies in, unless the filter's directory holds that.
+  // What index_ lies in, unless directory_ holds that.
   BlockRef footer_block_;
   BlockRef index_block_;
   IndexBlock index_;

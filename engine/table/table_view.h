@@ -92,7 +92,7 @@ struct TableView {
   // 1 to kSegmentsMax, newest last.
   std::vector<SegmentDescriptor> segments;
   // Where the next append starts: a multiple of the sector size. Also the table's bytes in use:
-  // used_bytes = live + dead + meta + what was given back (invariant 6), where padding counts as dead.
+  // used_bytes = live + dead + meta + what was given back, where padding counts as dead.
   uint64_t used_bytes = 0;
   // User keys.
   std::string smallest;

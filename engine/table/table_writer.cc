@@ -174,6 +174,19 @@ Task<Status> TableWriter::Finish() {
     SealBatch();
   }
   status_ = co_await Drain();
+  co_await EndWrites();
+  co_return status_;
+}
+
+Task<void> TableWriter::Abandon() {
+  sealed_.clear();
+  if (status_.ok()) {
+    status_ = Cancelled("the table was abandoned");
+  }
+  return EndWrites();
+}
+
+Task<void> TableWriter::EndWrites() {
   co_await WaitForWrites(0);
   if (status_.ok()) {
     status_ = flight_->status;
@@ -182,19 +195,6 @@ Task<Status> TableWriter::Finish() {
     cache_->EraseTable(table_);
   }
   GiveBackBeyond(status_.ok() ? used_bytes() : 0);
-  co_return status_;
-}
-
-Task<void> TableWriter::Abandon() {
-  co_await WaitForWrites(0);
-  sealed_.clear();
-  if (what_for_) {
-    cache_->EraseTable(table_);
-  }
-  GiveBackBeyond(0);
-  if (status_.ok()) {
-    status_ = Cancelled("the table was abandoned");
-  }
 }
 
 Status TableWriter::Cover(uint64_t end) {

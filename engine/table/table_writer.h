@@ -89,6 +89,8 @@ class TableWriter {
   void TellOf(const Batch& batch) const;
   // Frees what new extents hold beyond table offset `from`.
   void GiveBackBeyond(uint64_t from);
+  // Waits for every write, and gives back what the table does not need: all that is new where it has failed.
+  Task<void> EndWrites();
   Task<void> WaitForWrites(size_t in_flight_max);
   static Task<void> WriteBatch(std::shared_ptr<Flight> flight, BlockDevice& device, IoPurpose purpose,
                                Batch batch, std::vector<TableExtent> extents);

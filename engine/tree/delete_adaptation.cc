@@ -3,15 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engine/base/units.h"
+#include "engine/version/live_table.h"
 
 namespace varve {
 
 namespace {
-
-// What one more run costs a get, and a scan: as LiveTable reckons what readers pay.
-constexpr double kGetBytes = 128;
-constexpr double kScanBytes = 16 * kKiB;
 
 // The share of the cost that a change has to spare.
 constexpr double kMargin = 0.05;
@@ -42,7 +38,9 @@ double Level0Cost(const Mix& mix, const StoreOutline& store, const AdaptationLim
   // On average half of them are there to ask. While tombstones wait there, readers pass what they hide.
   const double passed = (Real(mix.scanned_bytes) + Real(mix.vain_bytes)) * Real(mix.deletes) /
                         AtLeastOne(mix.flushes) / AtLeastOne(store.entries);
-  const double asked = (kGetBytes * Real(mix.gets) + kScanBytes * Real(mix.scans) + passed) * tables / 2;
+  const double asked =
+      (Real(LiveTable::kGetBytes) * Real(mix.gets) + Real(LiveTable::kSeekBytes) * Real(mix.scans) + passed) *
+      tables / 2;
   return moved + asked;
 }
 

@@ -109,8 +109,7 @@ struct Capacities {
   std::array<uint64_t, kLevels> trees{};
 };
 
-Capacities CapacitiesOf(const Version& version, const TreeConfig& config) {
-  const std::array<double, kLevels> slack = SlackOfLevels(version, config);
+Capacities CapacitiesOf(const TreeConfig& config, const LevelSlack& slack) {
   Capacities capacities;
   capacities.level0 = slack[0];
   for (uint32_t level = 1; level < kLevels; ++level) {
@@ -210,7 +209,7 @@ std::vector<Due> WhatIsDue(const Version& version, const TreeConfig& config, con
       due.push_back({score, excess_bytes, place, for_deletes});
     }
   };
-  const Capacities capacities = CapacitiesOf(version, config);
+  const Capacities capacities = CapacitiesOf(config, SlackOfLevels(version, config));
   add(ScoreOf(version, config, capacities, 0, 0), {0, Part::kLevel0});
   for (uint32_t level = 0; level < kLevels; ++level) {
     add(DeleteScore(version, config.deletes, config.level_ratio, level),
@@ -275,8 +274,8 @@ uint64_t LevelCapacityBytes(const TreeConfig& config, uint32_t level) {
   return capacity < 0x1p63 ? static_cast<uint64_t>(capacity) : uint64_t{1} << 63;
 }
 
-std::array<double, kLevels> SlackOfLevels(const Version& version, const TreeConfig& config) {
-  std::array<double, kLevels> slack;
+LevelSlack SlackOfLevels(const Version& version, const TreeConfig& config) {
+  LevelSlack slack;
   slack.fill(1);
   const DeleteConfig& deletes = config.deletes;
   const uint32_t last = version.last_level();
@@ -301,16 +300,16 @@ std::array<double, kLevels> SlackOfLevels(const Version& version, const TreeConf
   return slack;
 }
 
-double LevelScore(const Version& version, const TreeConfig& config, uint32_t level) {
-  return ScoreOf(version, config, CapacitiesOf(version, config), level,
+double LevelScore(const Version& version, const TreeConfig& config, const LevelSlack& slack, uint32_t level) {
+  return ScoreOf(version, config, CapacitiesOf(config, slack), level,
                  level == 0 ? 0 : version.tree(level).totals().valid_bytes);
 }
 
-uint64_t CompactionDebtBytes(const Version& version, const TreeConfig& config) {
+uint64_t CompactionDebtBytes(const Version& version, const TreeConfig& config, const LevelSlack& slack) {
   uint64_t debt = 0;
   // What level 0 holds beyond its trigger goes through level 1 as a whole.
   uint64_t arriving = 0;
-  const Capacities capacities = CapacitiesOf(version, config);
+  const Capacities capacities = CapacitiesOf(config, slack);
   if (Level0Score(version, config, capacities.level0) > 1) {
     arriving = version.totals(0).valid_bytes;
     debt += arriving + version.tree(1).totals().valid_bytes;

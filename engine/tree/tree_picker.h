@@ -51,11 +51,12 @@ uint64_t LevelCapacityBytes(const TreeConfig& config, uint32_t level);
 // What the levels are to hold in place of their capacities, as a multiple, with merges for deletes: all 1
 // without. By what bytes write on their way down (engine/tree/level_targets.h); what a level is larger,
 // less by as much as it would pay to merge it for its deletes. Of level 0 it is the trigger that counts.
-std::array<double, kLevels> SlackOfLevels(const Version& version, const TreeConfig& config);
-// At least 1 when a compaction is due.
-double LevelScore(const Version& version, const TreeConfig& config, uint32_t level);
+using LevelSlack = std::array<double, kLevels>;
+LevelSlack SlackOfLevels(const Version& version, const TreeConfig& config);
+// At least 1 when a compaction is due. `slack` is SlackOfLevels, here and below.
+double LevelScore(const Version& version, const TreeConfig& config, const LevelSlack& slack, uint32_t level);
 // Bytes that have to be merged before every score is below 1: what back-pressure on writers goes by.
-uint64_t CompactionDebtBytes(const Version& version, const TreeConfig& config);
+uint64_t CompactionDebtBytes(const Version& version, const TreeConfig& config, const LevelSlack& slack);
 
 std::optional<CompactionPlan> PickTreeCompaction(const Version& version, const TreeConfig& config,
                                                  const TreePickerState& state);

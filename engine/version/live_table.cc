@@ -49,7 +49,7 @@ std::vector<Extent> ExtentsOf(const TableView& view) {
 
 LiveTable::LiveTable(TableView view, std::shared_ptr<LiveTables> registry, std::shared_ptr<PaidBytes> paid)
     : view_(std::move(view)),
-      filters_(view_.segments.size()),
+      directories_(view_.segments.size()),
       valid_bytes_(view_.live_bytes()),
       total_bytes_(view_.allocated_bytes()),
       entries_(view_.entries()),

@@ -13,7 +13,7 @@
 #include "engine/base/key_range.h"
 #include "engine/base/units.h"
 #include "engine/space/extent.h"
-#include "engine/table/filter_directory.h"
+#include "engine/table/segment_directory.h"
 #include "engine/table/table_view.h"
 
 namespace varve {
@@ -67,8 +67,15 @@ class LiveTable {
   // Keys that the filters of its segments have room for, and the bits that these take.
   uint64_t filter_capacity() const { return filter_capacity_; }
   double filter_bits() const { return filter_bits_; }
-  // What lookups have learnt of the view's filters.
-  FilterDirectories& filters() const { return filters_; }
+  // What lookups have learnt of the view's segments.
+  SegmentDirectories& directories() const { return directories_; }
+
+  // What one more run costs a get and a seek. A get asks a filter more, which takes up to a microsecond where
+  // the processor's caches are cold; a seek reads a block more. Both by how many bytes a merge takes up in
+  // that time: a read by itself costs device and processor as much as four blocks that are read and written
+  // in a row.
+  static constexpr uint64_t kGetBytes = 128;
+  static constexpr uint64_t kSeekBytes = 16 * kKiB;
 
   // Readers say what they do with the table. Each segment beyond the first costs them something, in bytes
   // that might have been merged instead. So does a table `beside_tree`: of level 0 or of a Log, each of which
@@ -85,16 +92,10 @@ class LiveTable {
   bool ReadersHavePaid() const { return view_.segments.size() > 1 && paid_bytes() >= valid_bytes(); }
 
  private:
-  // A get asks a filter more, which takes up to a microsecond where the processor's caches are cold; a seek
-  // reads a block more. Both by how many bytes a merge takes up in that time: a read by itself costs device
-  // and processor as much as four blocks that are read and written in a row.
-  static constexpr uint64_t kGetBytes = 128;
-  static constexpr uint64_t kSeekBytes = 16 * kKiB;
-
   void CountExtraWork(uint64_t bytes_a_run, bool beside_tree) const;
 
   TableView view_;
-  mutable FilterDirectories filters_;
+  mutable SegmentDirectories directories_;
   uint64_t valid_bytes_ = 0;
   uint64_t total_bytes_ = 0;
   uint64_t entries_ = 0;

@@ -12,8 +12,8 @@ namespace varve {
 // nullopt: a block is not in the cache.
 inline std::optional<Result<TableLookup>> TryGetFromTable(const TableEnvironment& environment,
                                                           const TableView& view, const PointQuery& query) {
-  FilterDirectories filters(view.segments.size());
-  TableLookupWalk walk(environment, view, filters);
+  SegmentDirectories directories(view.segments.size());
+  TableLookupWalk walk(environment, view, directories);
   if (!walk.Run(query)) {
     return std::nullopt;
   }
@@ -21,8 +21,9 @@ inline std::optional<Result<TableLookup>> TryGetFromTable(const TableEnvironment
 }
 
 inline Task<Result<TableLookup>> GetFromTable(const TableEnvironment& environment, const TableView& view,
-                                              PointQuery query, bool fill_cache, FilterDirectories& filters) {
-  TableLookupWalk walk(environment, view, filters);
+                                              PointQuery query, bool fill_cache,
+                                              SegmentDirectories& directories) {
+  TableLookupWalk walk(environment, view, directories);
   while (!walk.Run(query)) {
     Result<BlockRef> block = co_await walk.ReadWanted(fill_cache ? CacheFill::kAll : CacheFill::kNothing);
     if (!block.ok()) {
@@ -33,11 +34,11 @@ inline Task<Result<TableLookup>> GetFromTable(const TableEnvironment& environmen
   co_return walk.TakeResult();
 }
 
-// As the first lookup in the table does it: nothing is known of its filters.
+// As the first lookup in the table does it: nothing is known of its segments.
 inline Task<Result<TableLookup>> GetFromTable(const TableEnvironment& environment, const TableView& view,
                                               PointQuery query, bool fill_cache) {
-  FilterDirectories filters(view.segments.size());
-  co_return co_await GetFromTable(environment, view, query, fill_cache, filters);
+  SegmentDirectories directories(view.segments.size());
+  co_return co_await GetFromTable(environment, view, query, fill_cache, directories);
 }
 
 }  // namespace varve

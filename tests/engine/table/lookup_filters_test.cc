@@ -29,16 +29,16 @@ TEST(LookupFilters, OnceFootersWereReadAFilterIsAskedWithoutThem) {
   TableFixture fixture;
   const TableView view =
       fixture.Append(fixture.Build(NumberedEntries(500, 20, 2)), NumberedEntries(400, 30, 7));
-  FilterDirectories filters(view.segments.size());
+  SegmentDirectories directories(view.segments.size());
   const auto get = [&](std::string_view key) {
     return fixture.Run(
-        GetFromTable(fixture.environment, view, PointQuery(key, kSequenceNumberMax), true, filters));
+        GetFromTable(fixture.environment, view, PointQuery(key, kSequenceNumberMax), true, directories));
   };
   // The one lookup that reads both footers learns them; the filters deny nearly every key that is not there.
-  EXPECT_EQ(filters.Find(0), nullptr);
+  EXPECT_EQ(directories.Find(0), nullptr);
   EXPECT_EQ(ValueOf(get(NumberedKey(1) + "x")), "(absent)");
-  ASSERT_NE(filters.Find(0), nullptr);
-  ASSERT_NE(filters.Find(1), nullptr);
+  ASSERT_NE(directories.Find(0), nullptr);
+  ASSERT_NE(directories.Find(1), nullptr);
   const auto footers_asked = [&] { return fixture.cache.statistics().of(BlockKind::kFooter).hits; };
   const uint64_t before = footers_asked();
   uint64_t asked = 0;
@@ -72,10 +72,10 @@ TEST(LookupFilters, FilterPagesThatAreAskedAgainAndAgainAreHeld) {
       fixture.Append(fixture.Build(NumberedEntries(9000, 20, 2)), NumberedEntries(400, 30, 7));
   const auto hits = [&] { return fixture.cache.statistics().of(BlockKind::kFilter).hits; };
   {
-    FilterDirectories filters(view.segments.size());
+    SegmentDirectories directories(view.segments.size());
     const auto get = [&](std::string_view key) {
       return fixture.Run(
-          GetFromTable(fixture.environment, view, PointQuery(key, kSequenceNumberMax), true, filters));
+          GetFromTable(fixture.environment, view, PointQuery(key, kSequenceNumberMax), true, directories));
     };
     const auto get_all = [&] {
       for (uint64_t i = 0; i < 9000; i += 7) {
@@ -107,12 +107,12 @@ TEST(LookupFilters, FilterPagesThatAreAskedAgainAndAgainAreHeld) {
 TEST(LookupFilters, FootersAndIndexBlocksThatAreAskedAgainAndAgainAreHeld) {
   TableFixture fixture;
   const TableView view = fixture.Build(NumberedEntries(20000, 200, 2));
-  FilterDirectories filters(view.segments.size());
+  SegmentDirectories directories(view.segments.size());
   const auto get_all = [&] {
     for (uint64_t i = 0; i < 20000; i += 3) {
       const std::string key = NumberedKey(2 * i);
       const PointQuery query(key, kSequenceNumberMax);
-      ASSERT_EQ(ValueOf(fixture.Run(GetFromTable(fixture.environment, view, query, true, filters))),
+      ASSERT_EQ(ValueOf(fixture.Run(GetFromTable(fixture.environment, view, query, true, directories))),
                 ValueOf(fixture.Get(view, key)));
     }
   };
@@ -126,15 +126,15 @@ TEST(LookupFilters, FootersAndIndexBlocksThatAreAskedAgainAndAgainAreHeld) {
       const std::string key = NumberedKey(2 * i);
       EXPECT_TRUE(fixture
                       .Run(GetFromTable(fixture.environment, view, PointQuery(key, kSequenceNumberMax), true,
-                                        filters))
+                                        directories))
                       .ok());
     }
     return hits() - before;
   };
   get_all();
-  ASSERT_NE(filters.Find(0), nullptr);
-  ASSERT_NE(filters.Find(0)->Footer(), nullptr);
-  ASSERT_GT(filters.Find(0)->Footer()->root().size(), 2U);  // below the root, or nothing is tested here
+  ASSERT_NE(directories.Find(0), nullptr);
+  ASSERT_NE(directories.Find(0)->Footer(), nullptr);
+  ASSERT_GT(directories.Find(0)->Footer()->root().size(), 2U);  // below the root, or nothing is tested here
   EXPECT_EQ(hits_of_asking(), 0U);
   get_all();
   // A lookup that reads while the table's blocks are dropped sees what it saw.
@@ -155,21 +155,21 @@ TEST(LookupFilters, EachLevelOfAnIndexIsHeld) {
     entries[InternalKeyOf(key_of(i), 1000 + i)] = std::string(4000, 'v');
   }
   const TableView view = fixture.Build(entries);
-  FilterDirectories filters(view.segments.size());
+  SegmentDirectories directories(view.segments.size());
   const auto get_all = [&] {
     for (uint64_t i = 0; i < kRecords; ++i) {
       const std::string key = key_of(i);
       const PointQuery query(key, kSequenceNumberMax);
-      ASSERT_EQ(ValueOf(fixture.Run(GetFromTable(fixture.environment, view, query, true, filters))),
+      ASSERT_EQ(ValueOf(fixture.Run(GetFromTable(fixture.environment, view, query, true, directories))),
                 std::string(4000, 'v'));
     }
   };
   for (int i = 0; i < 20; ++i) {
     get_all();
   }
-  ASSERT_NE(filters.Find(0), nullptr);
-  ASSERT_NE(filters.Find(0)->Footer(), nullptr);
-  ASSERT_GT(filters.Find(0)->Footer()->index_levels(), 2);  // or nothing is tested here
+  ASSERT_NE(directories.Find(0), nullptr);
+  ASSERT_NE(directories.Find(0)->Footer(), nullptr);
+  ASSERT_GT(directories.Find(0)->Footer()->index_levels(), 2);  // or nothing is tested here
   const uint64_t before = fixture.cache.statistics().of(BlockKind::kIndex).hits;
   get_all();
   EXPECT_EQ(fixture.cache.statistics().of(BlockKind::kIndex).hits, before);
@@ -183,17 +183,18 @@ TEST(LookupFilters, ABlockThatIsHeldWhileItIsReadIsUsedForWhatItIs) {
   TableFixture fixture;
   const TableView view = fixture.Build(NumberedEntries(20000, 200, 2));
   for (const BlockKind kind : {BlockKind::kFooter, BlockKind::kIndex}) {
-    FilterDirectories filters(view.segments.size());
+    SegmentDirectories directories(view.segments.size());
     const std::string key = NumberedKey(2 * 7000);
     const std::string value = ValueOf(fixture.Get(view, key));
     fixture.cache.EraseTable(view.id);
     const PointQuery query(key, kSequenceNumberMax);
     // Knows the filter, and nothing else: as after a generation's first lookup, long ago.
     if (kind == BlockKind::kFooter) {
-      ASSERT_EQ(ValueOf(fixture.Run(GetFromTable(fixture.environment, view, query, true, filters))), value);
+      ASSERT_EQ(ValueOf(fixture.Run(GetFromTable(fixture.environment, view, query, true, directories))),
+                value);
       fixture.cache.EraseTable(view.id);
     }
-    TableLookupWalk slow(fixture.environment, view, filters);
+    TableLookupWalk slow(fixture.environment, view, directories);
     BlockRef block;
     while (!slow.Run(query)) {
       Result<BlockRef> read = fixture.Run(slow.ReadWanted(CacheFill::kAll));
@@ -206,10 +207,10 @@ TEST(LookupFilters, ABlockThatIsHeldWhileItIsReadIsUsedForWhatItIs) {
     }
     ASSERT_EQ(slow.wanted_kind(), kind);
     for (int i = 0; i < 20; ++i) {
-      ASSERT_TRUE(fixture.Run(GetFromTable(fixture.environment, view, query, true, filters)).ok());
+      ASSERT_TRUE(fixture.Run(GetFromTable(fixture.environment, view, query, true, directories)).ok());
     }
-    ASSERT_NE(filters.Find(0), nullptr);
-    ASSERT_NE(filters.Find(0)->Footer(), nullptr);
+    ASSERT_NE(directories.Find(0), nullptr);
+    ASSERT_NE(directories.Find(0)->Footer(), nullptr);
     slow.Provide(std::move(block));
     while (!slow.Run(query)) {
       Result<BlockRef> read = fixture.Run(slow.ReadWanted(CacheFill::kAll));

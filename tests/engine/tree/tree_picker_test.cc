@@ -144,10 +144,11 @@ TEST(TreePicker, RandomLoadsWithSeveralJobsAtOnceSettleAndKeepEveryInvariant) {
     }
     EXPECT_TRUE(store.state.busy.empty());
     EXPECT_GE(most_at_once, 2u);
+    const LevelSlack slack = SlackOfLevels(store.version, store.config);
     for (uint32_t level = 0; level < kLevels; ++level) {
-      EXPECT_LT(LevelScore(store.version, store.config, level), 1) << level;
+      EXPECT_LT(LevelScore(store.version, store.config, slack, level), 1) << level;
     }
-    EXPECT_EQ(CompactionDebtBytes(store.version, store.config), 0u);
+    EXPECT_EQ(CompactionDebtBytes(store.version, store.config, slack), 0u);
   }
 }
 
@@ -157,7 +158,8 @@ TEST(TreePicker, DebtGrowsWithWhatIsOverCapacity) {
   uint64_t last = 0;
   for (int i = 0; i < 10; ++i) {
     store.Flush(prng);
-    const uint64_t debt = CompactionDebtBytes(store.version, store.config);
+    const uint64_t debt =
+        CompactionDebtBytes(store.version, store.config, SlackOfLevels(store.version, store.config));
     EXPECT_GE(debt, last);
     last = debt;
   }

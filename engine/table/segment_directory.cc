@@ -1,4 +1,4 @@
-#include "engine/table/filter_directory.h"
+#include "engine/table/segment_directory.h"
 
 namespace varve {
 
@@ -23,7 +23,7 @@ void HeldIndexes::Hold(uint32_t i, HeldIndex index) {
   }
 }
 
-FilterDirectory::FilterDirectory(const SegmentFooter& footer)
+SegmentDirectory::SegmentDirectory(const SegmentFooter& footer)
     : geometry_(footer.filter()),
       slots_(std::make_unique<Slot[]>(geometry_.pages)),
       below_root_(footer.index_levels() > 1 ? std::make_unique<HeldIndexes>(footer.root().size()) : nullptr) {
@@ -32,11 +32,11 @@ FilterDirectory::FilterDirectory(const SegmentFooter& footer)
   }
 }
 
-FilterDirectory::~FilterDirectory() {
+SegmentDirectory::~SegmentDirectory() {
   delete footer_.load(std::memory_order_relaxed);
 }
 
-void FilterDirectory::HoldFooter(HeldBlock block, const SegmentFooter& footer) {
+void SegmentDirectory::HoldFooter(HeldBlock block, const SegmentFooter& footer) {
   const std::lock_guard lock(mutex_);
   if (footer_.load(std::memory_order_relaxed) == nullptr) {
     held_.push_back(std::move(block));
@@ -44,7 +44,7 @@ void FilterDirectory::HoldFooter(HeldBlock block, const SegmentFooter& footer) {
   }
 }
 
-void FilterDirectory::Hold(uint64_t hash, HeldBlock page, std::string_view payload) {
+void SegmentDirectory::Hold(uint64_t hash, HeldBlock page, std::string_view payload) {
   Slot& slot = SlotOf(hash);
   const std::lock_guard lock(mutex_);
   if (slot.payload.load(std::memory_order_relaxed) == nullptr) {
@@ -53,32 +53,32 @@ void FilterDirectory::Hold(uint64_t hash, HeldBlock page, std::string_view paylo
   }
 }
 
-FilterDirectories::~FilterDirectories() {
+SegmentDirectories::~SegmentDirectories() {
   for (size_t i = 0; i < segments_; ++i) {
     delete known_[i].load(std::memory_order_relaxed);
   }
 }
 
-FilterDirectory& FilterDirectories::Learn(size_t segment, const SegmentFooter& footer) {
-  auto directory = std::make_unique<FilterDirectory>(footer);
-  FilterDirectory* known = nullptr;
+SegmentDirectory& SegmentDirectories::Learn(size_t segment, const SegmentFooter& footer) {
+  auto directory = std::make_unique<SegmentDirectory>(footer);
+  SegmentDirectory* known = nullptr;
   if (known_[segment].compare_exchange_strong(known, directory.get(), std::memory_order_acq_rel)) {
     known = directory.release();
   }
   return *known;
 }
 
-void FilterDirectories::Prefetch(uint64_t hash) const {
+void SegmentDirectories::Prefetch(uint64_t hash) const {
   for (size_t i = 0; i < segments_; ++i) {
     __builtin_prefetch(Find(i));
   }
   for (size_t i = 0; i < segments_; ++i) {
-    if (const FilterDirectory* const directory = Find(i)) {
+    if (const SegmentDirectory* const directory = Find(i)) {
       directory->PrefetchSlotOf(hash);
     }
   }
   for (size_t i = 0; i < segments_; ++i) {
-    if (const FilterDirectory* const directory = Find(i)) {
+    if (const SegmentDirectory* const directory = Find(i)) {
       directory->PrefetchPageOf(hash);
     }
   }

@@ -1,7 +1,7 @@
-// Where the filters of a table's segments lie, once somebody has read their footers, and what is asked again
-// and again of filters, footers and indexes: held in the block cache, and at hand without a search in it.
-// Most gets are turned away by most filters; held, one takes two of the processor's cache misses in place of
-// nine.
+// What lookups have learnt of a table's segments: where the filters lie, once somebody has read their
+// footers, and what is asked again and again of filters, footers and indexes: held in the block cache, and at
+// hand without a search in it. Most gets are turned away by most filters; held, one takes two of the
+// processor's cache misses in place of nine.
 //
 // Threads: any, concurrently.
 #pragma once
@@ -54,11 +54,11 @@ struct HeldIndex {
 // Of one segment with a filter: 32 bytes for each of the filter's pages of 4 KiB, 8 for each block of the
 // index below its root, 150 more for each of those that is held; the lower ones count from when what names
 // them is held.
-class FilterDirectory {
+class SegmentDirectory {
  public:
   // Precondition: footer.has_filter().
-  explicit FilterDirectory(const SegmentFooter& footer);
-  ~FilterDirectory();
+  explicit SegmentDirectory(const SegmentFooter& footer);
+  ~SegmentDirectory();
 
   const FilterGeometry& geometry() const { return geometry_; }
   const BlockHandle& PageOf(uint64_t hash) const { return SlotOf(hash).handle; }
@@ -100,24 +100,24 @@ class FilterDirectory {
 };
 
 // Of one generation of a table; empty at first.
-class FilterDirectories {
+class SegmentDirectories {
  public:
-  explicit FilterDirectories(size_t segments)
-      : known_(std::make_unique<std::atomic<FilterDirectory*>[]>(segments)), segments_(segments) {}
-  FilterDirectories(const FilterDirectories&) = delete;
-  FilterDirectories& operator=(const FilterDirectories&) = delete;
-  ~FilterDirectories();
+  explicit SegmentDirectories(size_t segments)
+      : known_(std::make_unique<std::atomic<SegmentDirectory*>[]>(segments)), segments_(segments) {}
+  SegmentDirectories(const SegmentDirectories&) = delete;
+  SegmentDirectories& operator=(const SegmentDirectories&) = delete;
+  ~SegmentDirectories();
 
   // nullptr until the segment's footer was learnt. Lives as long as this.
-  FilterDirectory* Find(size_t segment) const { return known_[segment].load(std::memory_order_acquire); }
+  SegmentDirectory* Find(size_t segment) const { return known_[segment].load(std::memory_order_acquire); }
   // The footer of that segment, which has a filter.
-  FilterDirectory& Learn(size_t segment, const SegmentFooter& footer);
+  SegmentDirectory& Learn(size_t segment, const SegmentFooter& footer);
   // Fetches what a lookup will need of the held filters of several segments, all at once.
   void Prefetch(uint64_t hash) const;
 
  private:
   // Each is set once and owned.
-  std::unique_ptr<std::atomic<FilterDirectory*>[]> known_;
+  std::unique_ptr<std::atomic<SegmentDirectory*>[]> known_;
   size_t segments_;
 };
 
