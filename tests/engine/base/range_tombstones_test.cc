@@ -180,6 +180,18 @@ TEST(RangeTombstones, TheSameAgainAndAgainIsListedOnce) {
   EXPECT_EQ(set.Shadowed({}).size(), 4999u) << "what is listed no longer is needed by nobody";
 }
 
+// Each reaches further than the one before: what lies under the last is one part.
+TEST(RangeTombstones, PartsThatListTheSameAreOne) {
+  const std::vector<SequenceNumber> readers{SequenceNumber(10'000)};
+  RangeTombstones set;
+  for (uint64_t i = 1; i <= 1000; ++i) {
+    set.Add(Of(std::to_string(50'000 - i), std::to_string(50'000 + i), i), readers);
+  }
+  EXPECT_EQ(set.memory_bytes() - set.unlisted_bytes(), sizeof(SequenceNumber));
+  EXPECT_EQ(set.CoverAt("50000", kSequenceNumberMax).begin, "49000");
+  EXPECT_EQ(set.CoverAt("50000", kSequenceNumberMax).end, "51000");
+}
+
 // What comes later than the last reader that is known of may be seen without what follows it.
 TEST(RangeTombstones, WhatIsNewerThanAllReadersStaysListed) {
   const std::vector<SequenceNumber> readers{SequenceNumber(15)};
