@@ -22,6 +22,14 @@ SequenceNumber NewestOf(const std::vector<SequenceNumber>& numbers, SequenceNumb
   return above == numbers.begin() ? SequenceNumber(0) : *std::prev(above);
 }
 
+// Whether everybody who sees `older` sees `newer` as well.
+bool AllSeeNewer(SequenceNumber older, SequenceNumber newer, RangeReaders readers) {
+  if (readers.empty() || readers.back() < newer) {
+    return false;
+  }
+  return *std::lower_bound(readers.begin(), readers.end(), older) >= newer;
+}
+
 }  // namespace
 
 void RangeCover::Add(const RangeCover& other) {
@@ -51,21 +59,65 @@ void RangeTombstones::JoinWithBefore(Fragments::iterator fragment) {
   }
 }
 
-void RangeTombstones::Add(RangeTombstone tombstone) {
+void RangeTombstones::JoinAll(Fragments::iterator first, Fragments::iterator last) {
+  // From behind, so that each is compared with what it will follow.
+  for (auto fragment = last;;) {
+    const bool is_first = fragment == first;
+    const auto before = is_first ? fragment : std::prev(fragment);
+    if (fragment != fragments_.end()) {
+      JoinWithBefore(fragment);
+    }
+    if (is_first) {
+      break;
+    }
+    fragment = before;
+  }
+}
+
+void RangeTombstones::Add(RangeTombstone tombstone, RangeReaders readers) {
   Check(tombstone.begin < tombstone.end, "a range tombstone covers nothing");
   const SequenceNumber sequence = tombstone.sequence;
   memory_bytes_ += MemoryOf(tombstone.begin, tombstone.end);
   // The end first: what is split off there has what covered it before.
   const auto end = SplitAt(tombstone.end);
-  for (auto fragment = SplitAt(tombstone.begin); fragment != end; ++fragment) {
+  const auto begin = SplitAt(tombstone.begin);
+  for (auto fragment = begin; fragment != end; ++fragment) {
     Numbers& numbers = fragment->second;
-    numbers.insert(std::upper_bound(numbers.begin(), numbers.end(), sequence), sequence);
+    auto added = numbers.insert(std::upper_bound(numbers.begin(), numbers.end(), sequence), sequence);
     numbers_++;
+    if (added != numbers.begin() && AllSeeNewer(*std::prev(added), sequence, readers)) {
+      added = numbers.erase(std::prev(added));
+      numbers_--;
+    }
+    if (std::next(added) != numbers.end() && AllSeeNewer(sequence, *std::next(added), readers)) {
+      numbers.erase(added);
+      numbers_--;
+    }
+  }
+  if (!readers.empty()) {
+    JoinAll(begin, end);
   }
   const bool is_new =
       by_sequence_.emplace(sequence, std::make_pair(std::move(tombstone.begin), std::move(tombstone.end)))
           .second;
   Check(is_new, "two range tombstones have one sequence number");
+}
+
+void RangeTombstones::Prune(RangeReaders readers) {
+  if (readers.empty() || fragments_.empty()) {
+    return;
+  }
+  for (auto& [begin, numbers] : fragments_) {
+    size_t kept = 0;
+    for (size_t i = 0; i < numbers.size(); ++i) {
+      if (i + 1 == numbers.size() || !AllSeeNewer(numbers[i], numbers[i + 1], readers)) {
+        numbers[kept++] = numbers[i];
+      }
+    }
+    numbers_ -= numbers.size() - kept;
+    numbers.resize(kept);
+  }
+  JoinAll(fragments_.begin(), fragments_.end());
 }
 
 bool RangeTombstones::Remove(SequenceNumber sequence) {
@@ -74,21 +126,13 @@ bool RangeTombstones::Remove(SequenceNumber sequence) {
     return false;
   }
   const auto& [begin, end] = found->second;
-  const auto first = fragments_.find(begin);
-  const auto last = fragments_.find(end);
+  // Where it is listed no longer, its ends may be those of no part.
+  const auto first = fragments_.lower_bound(begin);
+  const auto last = fragments_.lower_bound(end);
   for (auto fragment = first; fragment != last; ++fragment) {
     numbers_ -= std::erase(fragment->second, sequence);
   }
-  // From behind, so that each is compared with what it will follow.
-  for (auto fragment = last;;) {
-    const bool is_first = fragment == first;
-    const auto before = is_first ? fragment : std::prev(fragment);
-    JoinWithBefore(fragment);
-    if (is_first) {
-      break;
-    }
-    fragment = before;
-  }
+  JoinAll(first, last);
   memory_bytes_ -= MemoryOf(begin, end);
   by_sequence_.erase(found);
   return true;
@@ -164,17 +208,37 @@ SequenceNumber RangeTombstones::LeastOver(const KeyRangeView& range, SequenceNum
   return least;
 }
 
-SequenceNumber RangeTombstones::OldestOverAll(const RangeTombstone& tombstone) const {
-  const auto fragment = Holding(tombstone.begin);
-  if (fragment == fragments_.end()) {
-    return SequenceNumber(0);
+bool RangeTombstones::IsUnderNewer(const RangeTombstone& tombstone) const {
+  return std::all_of(fragments_.lower_bound(tombstone.begin), fragments_.lower_bound(tombstone.end),
+                     [&](const auto& fragment) {
+                       const Numbers& numbers = fragment.second;
+                       return numbers.empty() || numbers.back() != tombstone.sequence;
+                     });
+}
+
+std::vector<SequenceNumber> RangeTombstones::Shadowed(RangeReaders readers) const {
+  std::vector<SequenceNumber> shadowed;
+  shadowed.reserve(by_sequence_.size());
+  for (const auto& [sequence, range] : by_sequence_) {
+    shadowed.push_back(sequence);
   }
-  const Numbers& numbers = fragment->second;
-  const auto newer = std::upper_bound(numbers.begin(), numbers.end(), tombstone.sequence);
-  const auto covers = std::find_if(newer, numbers.end(), [&](SequenceNumber number) {
-    return tombstone.end <= by_sequence_.at(number).second;
-  });
-  return covers == numbers.end() ? SequenceNumber(0) : *covers;
+  std::vector<bool> needed(shadowed.size());
+  for (const auto& [begin, numbers] : fragments_) {
+    for (size_t i = 0; i < numbers.size(); ++i) {
+      if (i + 1 == numbers.size() || !AllSeeNewer(numbers[i], numbers[i + 1], readers)) {
+        needed[static_cast<size_t>(std::lower_bound(shadowed.begin(), shadowed.end(), numbers[i]) -
+                                   shadowed.begin())] = true;
+      }
+    }
+  }
+  size_t kept = 0;
+  for (size_t i = 0; i < shadowed.size(); ++i) {
+    if (!needed[i]) {
+      shadowed[kept++] = shadowed[i];
+    }
+  }
+  shadowed.resize(kept);
+  return shadowed;
 }
 
 }  // namespace varve

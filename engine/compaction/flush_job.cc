@@ -39,13 +39,18 @@ void AddRangeTombstones(const FlushInput& input, SequenceNumber purged_up_to, Ve
   if (input.ranges == nullptr) {
     return;
   }
+  const std::vector<SequenceNumber> shadowed = input.ranges->Shadowed(input.snapshots);
   input.ranges->ForEach([&](RangeTombstone tombstone) {
     edit.last_sequence = std::max(edit.last_sequence.value_or(tombstone.sequence), tombstone.sequence);
+    if (std::binary_search(shadowed.begin(), shadowed.end(), tombstone.sequence)) {
+      return;
+    }
     const bool hides_own = !edit.added_tables.empty() && purged_up_to < tombstone.sequence;
     if (hides_own || input.base == nullptr || MayHideAny(*input.base, tombstone)) {
       edit.added_range_tombstones.push_back(std::move(tombstone));
     }
   });
+  edit.readers = input.snapshots;
 }
 
 }  // namespace
@@ -71,7 +76,7 @@ Task<Result<JobOutput>> RunFlush(JobEnvironment environment, FlushInput input) {
     }
     environment.LetAsk(*older, input.bytes_max);
   }
-  MergeRules rules(std::move(input.snapshots), older ? &*older : nullptr, input.ranges);
+  MergeRules rules(input.snapshots, older ? &*older : nullptr, input.ranges);
   JobOutput made;
   std::optional<FlushedSink> caching;
   if (input.is_read) {

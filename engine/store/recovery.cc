@@ -139,26 +139,35 @@ Task<Result<StoreImpl::Recovered>> StoreImpl::ReplayLog(const Version& version) 
   co_return recovered;
 }
 
+// A group holds what came between two writes of the log, and went into several memtables where one was full
+// meanwhile. Of bytes that is little; of range tombstones it may be many times what a memtable is to take. So
+// it is divided here too, and may be so within a batch: nobody reads before all of it is there.
 Status StoreImpl::ReplayGroup(const WalGroup& group, SequenceNumber tables_sequence, Recovered& recovered) {
   if (group.header.last_sequence() <= tables_sequence) {
     return OkStatus();
   }
-  std::vector<std::shared_ptr<HeldMemtable>>& memtables = recovered.memtables;
-  if (memtables.empty() || memtables.back()->memtable.IsFull(shape_.memtable_bytes)) {
-    memtables.push_back(
+  const auto begin_memtable = [&] {
+    recovered.memtables.push_back(
         std::make_shared<HeldMemtable>(shape_.memtable_bytes, environment_.seed + group.header.lsn.value));
+  };
+  if (recovered.memtables.empty() || recovered.memtables.back()->memtable.IsFull(shape_.memtable_bytes)) {
+    begin_memtable();
   }
-  HeldMemtable& into = *memtables.back();
   SequenceNumber sequence = group.header.first_sequence;
   BatchRecordReader reader(group.records);
   uint32_t count = 0;
   for (; reader.Next(); sequence = sequence.Next(), count++) {
     const BatchRecord& record = reader.record();
+    const bool is_range = record.kind == RecordKind::kRangeTombstone;
+    if (is_range && recovered.memtables.back()->memtable.ranges().full()) {
+      begin_memtable();
+    }
+    HeldMemtable& into = *recovered.memtables.back();
+    into.last_sequence = sequence;
     if (sequence > tables_sequence) {
       into.memtable.Add(sequence, record.kind, record.key, record.value);
     }
-    into.has_deletes = into.has_deletes || record.kind == RecordKind::kTombstone ||
-                       record.kind == RecordKind::kRangeTombstone;
+    into.has_deletes = into.has_deletes || record.kind == RecordKind::kTombstone || is_range;
     into.deletes += record.kind == RecordKind::kTombstone ? 1 : 0;
   }
   if (!reader.status().ok()) {
@@ -167,9 +176,7 @@ Status StoreImpl::ReplayGroup(const WalGroup& group, SequenceNumber tables_seque
   if (count != group.header.record_count) {
     return Corruption("a group of the log holds another number of records than its header says");
   }
-  into.last_sequence = group.header.last_sequence();
   recovered.last_used_segment = group.segment.number;
-  into.table_bytes += shape_.TableBytesOf(group.header.payload_bytes, group.header.record_count);
   return OkStatus();
 }
 
@@ -229,7 +236,8 @@ Task<Status> StoreImpl::BeginEpoch(Recovered& recovered) {
                            .health = health_,
                            .statistics = statistics_,
                            .commit_interval_nanos = options_.commit_interval_nanos,
-                           .buffer_trim_interval_nanos = options_.buffer_trim_interval_nanos});
+                           .buffer_trim_interval_nanos = options_.buffer_trim_interval_nanos,
+                           .range_tombstones_bytes = options_.range_tombstones_bytes});
   Status started = co_await wal_->Start();
   if (started.Is(ErrorCode::kNoSpace)) {
     // On a full device the old log may have the only pieces that are large enough for a new one.

@@ -64,6 +64,8 @@ struct SchedulerEnvironment {
   StoreStatistics& statistics;
   uint64_t commit_interval_nanos;
   uint64_t buffer_trim_interval_nanos;
+  // StoreOptions::range_tombstones_bytes.
+  size_t range_tombstones_bytes;
 };
 
 class Scheduler {
@@ -95,6 +97,8 @@ class Scheduler {
       range_deleted_.Set();
     }
   }
+  // Someone waits for range tombstones to go: what kept them when they were looked at last may be gone.
+  void LookForRanges();
   // A batch did not fit. True: work that may make room is under way or due, wait for progress(); false: there
   // is none.
   bool AskForSpace();
@@ -180,7 +184,7 @@ class Scheduler {
   std::optional<CompactionPlan> PlanHiddenLocked(const Version& version, PurgeNeed need,
                                                  uint64_t bytes_max) const;
   // How many range tombstones there are, in units of too many.
-  static double RangeDebt(const Version& version);
+  double RangeDebt(const Version& version) const;
   void WorkForSpaceLocked();
   void StartReclaimLocked();
   // Gives up all buffers; false: there is nothing in them.

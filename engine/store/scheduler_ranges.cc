@@ -21,9 +21,9 @@ constexpr uint64_t kRangeFlushNanos = 2'000'000'000;
 // table of level 0 for each.
 constexpr uint64_t kRangeFlushNanosMax = 32'000'000'000;
 // More are looked at by every read, and copied at each install that changes them: then what they hide has to
-// go, at whatever price.
+// go, at whatever price. The same for this share of the memory that they may take.
 constexpr size_t kRangeTombstonesMax = 4096;
-constexpr size_t kRangeTombstonesMemoryMax = 64 * kMiB;
+constexpr double kRangeTombstonesMemoryShare = 1.0 / 8;
 // Indexes that are read before others have their turn, and what was learnt is used.
 constexpr size_t kEstimatesAtOnce = 32;
 // The same of range tombstones that may be over one another.
@@ -55,13 +55,17 @@ Task<void> Scheduler::RangeLoop() {
       // Nothing else may come that would set it.
       range_deleted_.Set();
     }
-    {
-      const std::lock_guard lock(mutex_);
-      looked_for_ranges_.reset();
-    }
-    Wake();
+    LookForRanges();
   }
   range_ended_.Set();
+}
+
+void Scheduler::LookForRanges() {
+  {
+    const std::lock_guard lock(mutex_);
+    looked_for_ranges_.reset();
+  }
+  Wake();
 }
 
 void Scheduler::StartRangeJobLocked() {
@@ -112,13 +116,15 @@ std::optional<CompactionPlan> Scheduler::PlanHiddenLocked(const Version& version
   });
 }
 
-double Scheduler::RangeDebt(const Version& version) {
+double Scheduler::RangeDebt(const Version& version) const {
   const RangeTombstones* const ranges = version.range_tombstones();
   if (ranges == nullptr) {
     return 0;
   }
-  return std::max(static_cast<double>(ranges->size()) / kRangeTombstonesMax,
-                  static_cast<double>(ranges->memory_bytes()) / kRangeTombstonesMemoryMax);
+  return std::max(
+      static_cast<double>(ranges->size()) / kRangeTombstonesMax,
+      static_cast<double>(ranges->memory_bytes()) /
+          (kRangeTombstonesMemoryShare * static_cast<double>(environment_.range_tombstones_bytes)));
 }
 
 Task<void> Scheduler::RunRangeJob() {
@@ -144,11 +150,12 @@ Task<Status> Scheduler::RetireRangeTombstones(const Version& version,
                                               const std::vector<SequenceNumber>& snapshots) {
   VersionEdit edit;
   const RangeTombstones& tombstones = *version.range_tombstones();
+  const std::vector<SequenceNumber> shadowed = tombstones.Shadowed(snapshots);
   std::vector<SequenceNumber> numbers;
   numbers.reserve(tombstones.size());
   tombstones.ForEach([&](const RangeTombstone& tombstone) { numbers.push_back(tombstone.sequence); });
   for (size_t i = 0; i < numbers.size() && !cancelled_.load(); ++i) {
-    if (MayRetire(version, *tombstones.Find(numbers[i]), snapshots)) {
+    if (MayRetire(version, *tombstones.Find(numbers[i]), shadowed)) {
       edit.removed_range_tombstones.push_back(numbers[i]);
     }
     if (i % kTombstonesAtOnce == kTombstonesAtOnce - 1) {
@@ -159,6 +166,7 @@ Task<Status> Scheduler::RetireRangeTombstones(const Version& version,
     co_return OkStatus();
   }
   const size_t count = edit.removed_range_tombstones.size();
+  edit.readers = snapshots;
   const Result<std::shared_ptr<const Version>> installed =
       co_await environment_.versions.Install(std::move(edit));
   if (installed.ok()) {

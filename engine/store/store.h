@@ -184,6 +184,9 @@ struct StoreOptions {
   double buffer_share = 0.01;
   double buffer_hot_share = 0.8;
   uint64_t buffer_trim_interval_nanos = 30'000'000'000;
+  // What the range tombstones of all tables may take in memory. A batch that deletes ranges waits some
+  // seconds for them to become fewer, and is refused then (kBusy): a snapshot holds up what hides so much.
+  size_t range_tombstones_bytes = 512 * kMiB;
   // Tables of level 0 that are merged; 0: as many as make up level 1, within bounds.
   uint32_t level0_tables_trigger = 0;
   Techniques techniques;
@@ -245,7 +248,8 @@ class Store {
 
   // Applies the batch: readable when the call ends; what survives a crash is always a prefix of the batches
   // in the order of their application. TryWrite answers nullopt, having done nothing, when it would have to
-  // wait (for durability, memory or back-pressure): call Write.
+  // wait (for durability, memory or back-pressure): call Write. Errors: kInvalidArgument (beyond the limits),
+  // kNoSpace, kBusy (StoreOptions::range_tombstones_bytes; one that deletes key by key is taken), kReadOnly.
   virtual std::optional<Status> TryWrite(const WriteBatch& batch, Durability durability) = 0;
   // `batch` must outlive the Task.
   virtual Task<Status> Write(const WriteBatch& batch, Durability durability) = 0;

@@ -95,6 +95,9 @@ class StoreImpl final : public Store,
   Memtables::Appended Append(const WriteBatch& batch);
   Task<Status> AppendWaiting(const WriteBatch& batch, SequenceNumber& last_sequence);
   Task<void> WaitForThrottle(uint64_t nanos);
+  // Whether the batch deletes ranges, and range tombstones take as much memory as they may.
+  bool LacksRangeRoom(const WriteBatch& batch) const;
+  Task<Status> WaitForRangeRoom(const WriteBatch& batch);
   Task<Status> SyncTo(SequenceNumber sequence);
   void LogFailed(const Error& error);
 

@@ -11,6 +11,9 @@ namespace {
 
 // Longer waits are cut, so that a writer sees a pressure that has gone.
 constexpr uint64_t kThrottleSliceNanos = 20'000'000;
+// As long as space waits for readers: what holds up range tombstones for longer is no walk of a directory.
+constexpr uint64_t kRangeRoomNanos = 5'000'000'000;
+constexpr uint64_t kRangeRoomSliceNanos = 250'000'000;
 
 }  // namespace
 
@@ -55,7 +58,7 @@ std::optional<Status> StoreImpl::TryWrite(const WriteBatch& batch, Durability du
   if (std::optional<Status> refusal = Refusal(batch)) {
     return refusal;
   }
-  if (durability == Durability::kDurable) {
+  if (durability == Durability::kDurable || LacksRangeRoom(batch)) {
     return std::nullopt;
   }
   const bool timed =
@@ -101,6 +104,10 @@ Task<Status> StoreImpl::Write(const WriteBatch& batch, Durability durability) {
 }
 
 Task<Status> StoreImpl::AppendWaiting(const WriteBatch& batch, SequenceNumber& last_sequence) {
+  Status room = co_await WaitForRangeRoom(batch);
+  if (!room.ok()) {
+    co_return room;
+  }
   const uint64_t begin = environment_.clock.MonotonicNanos();
   const uint64_t wait = scheduler_->throttle().WaitNanos(begin);
   if (wait != 0) {
@@ -150,6 +157,28 @@ Task<void> StoreImpl::WaitForThrottle(uint64_t nanos) {
   }
   statistics_.throttled_nanos.fetch_add(environment_.clock.MonotonicNanos() - begin,
                                         std::memory_order_relaxed);
+}
+
+bool StoreImpl::LacksRangeRoom(const WriteBatch& batch) const {
+  if (batch.range_deletes() == 0) {
+    return false;
+  }
+  const std::shared_ptr<const Version> version = versions_->current();
+  const RangeTombstones* const ranges = version->range_tombstones();
+  return ranges != nullptr && ranges->memory_bytes() >= options_.range_tombstones_bytes;
+}
+
+Task<Status> StoreImpl::WaitForRangeRoom(const WriteBatch& batch) {
+  const uint64_t begin = environment_.clock.MonotonicNanos();
+  while (LacksRangeRoom(batch)) {
+    if (environment_.clock.MonotonicNanos() - begin >= kRangeRoomNanos) {
+      co_return Busy("there are too many deleted ranges whose keys cannot go yet: a snapshot sees them");
+    }
+    // A snapshot that was let go of tells nobody.
+    scheduler_->LookForRanges();
+    co_await Executor::Current().Sleep(kRangeRoomSliceNanos);
+  }
+  co_return OkStatus();
 }
 
 void StoreImpl::LogFailed(const Error& error) {

@@ -105,14 +105,14 @@ class EditChecker {
   }
 
   // A range tombstone goes once nothing is left that it hides: of tables, by what they say of themselves; of
-  // buffers, nothing of its range is believed any more. Or a newer one hides at least as much.
+  // buffers, nothing of its range is believed any more. Or newer ones hide at least as much.
   void CheckRetired() {
     for (const SequenceNumber number : edit_.removed_range_tombstones) {
       const std::optional<RangeTombstone> tombstone = before_.FindRangeTombstone(number);
       if (!tombstone.has_value()) {
         continue;
       }
-      const bool is_shadowed = before_.range_tombstones()->OldestOverAll(*tombstone) > SequenceNumber(0);
+      const bool is_shadowed = before_.range_tombstones()->IsUnderNewer(*tombstone);
       Require(is_shadowed || !MayHideAny(before_, *tombstone),
               fmt::format("range tombstone {} goes, and may hide something", number.value));
       for (uint32_t level = 1; level < kLevels; ++level) {

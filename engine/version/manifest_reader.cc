@@ -117,6 +117,8 @@ class Replay {
     if (visit_ != nullptr) {
       visit_(record, *edit);
     }
+    // Nobody reads what has been, and who will reads sees all of it.
+    edit->readers = {kSequenceNumberMax};
     Result<Version> next = ApplyVersionEdit(version_, *edit, tables_);
     if (!next.ok()) {
       return Error(next.error().code(),

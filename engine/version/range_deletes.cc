@@ -23,17 +23,6 @@ bool AnyHolds(const SortedTables& tables, const RangeTombstone& tombstone) {
   return false;
 }
 
-// A newer one covers all of it, and no snapshot sees it without the newer one.
-bool IsShadowed(const RangeTombstones& tombstones, const RangeTombstone& tombstone,
-                const std::vector<SequenceNumber>& snapshots) {
-  const SequenceNumber newer = tombstones.OldestOverAll(tombstone);
-  if (newer == SequenceNumber(0)) {
-    return false;
-  }
-  const auto seen = std::lower_bound(snapshots.begin(), snapshots.end(), tombstone.sequence);
-  return seen == snapshots.end() || *seen >= newer;
-}
-
 }  // namespace
 
 bool MayHoldHidden(const RangeTombstones& tombstones, const TableView& table) {
@@ -64,8 +53,9 @@ bool MayHideAny(const Version& version, const RangeTombstone& tombstone) {
 }
 
 bool MayRetire(const Version& version, const RangeTombstone& tombstone,
-               const std::vector<SequenceNumber>& snapshots) {
-  return IsShadowed(*version.range_tombstones(), tombstone, snapshots) || !MayHideAny(version, tombstone);
+               const std::vector<SequenceNumber>& shadowed) {
+  return std::binary_search(shadowed.begin(), shadowed.end(), tombstone.sequence) ||
+         !MayHideAny(version, tombstone);
 }
 
 }  // namespace varve

@@ -17,10 +17,9 @@ bool AllHidden(const RangeTombstones& tombstones, const TableView& table, Sequen
 // Whether a table of the version's Trees and Logs, or of its level 0, may hold a record that `tombstone`
 // hides. What merges that run make of them holds no more.
 bool MayHideAny(const Version& version, const RangeTombstone& tombstone);
-// Whether `tombstone`, which is one of the version's, hides nothing that another one does not hide from the
-// same readers. `snapshots`, ascending: what the readers of this Version and of later ones may see; all later
-// ones see all of its records. Where many overlap it looks at each of those.
+// Whether `tombstone`, which is one of the version's, hides nothing that others do not hide from the same
+// readers. `shadowed`: RangeTombstones::Shadowed of the readers of this Version and of later ones.
 bool MayRetire(const Version& version, const RangeTombstone& tombstone,
-               const std::vector<SequenceNumber>& snapshots);
+               const std::vector<SequenceNumber>& shadowed);
 
 }  // namespace varve

@@ -399,14 +399,17 @@ Status VersionBuilder::BuildRangeTombstones() {
       return Corruption(fmt::format("an edit removes range tombstone {}, which is not there", removed.value));
     }
   }
+  tombstones.Prune(edit_.readers);
   for (const RangeTombstone& added : edit_.added_range_tombstones) {
     if (added.begin >= added.end || added.sequence == SequenceNumber(0) ||
         added.sequence > built_.counters_.last_sequence || tombstones.Find(added.sequence).has_value()) {
       return Corruption(
           fmt::format("an edit adds range tombstone {}, which cannot be", added.sequence.value));
     }
-    tombstones.Add(added);
-    if (tombstones.memory_bytes() > kRangeTombstonesBytesMax) {
+    tombstones.Add(added, edit_.readers);
+    // What readers need was taken when there was room for it, and more is not (StoreOptions).
+    const size_t bytes = edit_.readers.empty() ? tombstones.memory_bytes() : tombstones.unlisted_bytes();
+    if (bytes > kRangeTombstonesBytesMax) {
       return Unsupported("there are more range tombstones than fit into memory");
     }
   }

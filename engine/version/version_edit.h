@@ -85,6 +85,9 @@ struct VersionEdit {
   std::vector<RangeTombstone> added_range_tombstones;
   // By number: those that hide nothing any more.
   std::vector<SequenceNumber> removed_range_tombstones;
+  // Not recorded. Who may read what the edit makes, and later Versions (RangeReaders). Empty: nothing is
+  // known, and every range tombstone stays listed wherever it covers anything.
+  std::vector<SequenceNumber> readers;
 
   // Behind those that are there.
   std::vector<WalSegment> added_wal_segments;

@@ -131,18 +131,153 @@ TEST(RangeTombstones, AnswersAreThoseOfAPlainList) {
         EXPECT_TRUE(!cover.HoldsFor(other) || set.NewestAt(other, at) == newest);
       }
       for (const RangeTombstone& t : list) {
-        SequenceNumber shadow;
-        for (const RangeTombstone& u : list) {
-          if (u.sequence > t.sequence && u.begin <= t.begin && t.end <= u.end &&
-              (shadow == SequenceNumber(0) || u.sequence < shadow)) {
-            shadow = u.sequence;
-          }
+        bool is_under_newer = true;
+        for (char c = t.begin[0]; c < t.end[0]; ++c) {
+          is_under_newer = is_under_newer && set.NewestAt(std::string(1, c), kSequenceNumberMax) > t.sequence;
         }
-        EXPECT_EQ(set.OldestOverAll(t), shadow);
+        EXPECT_EQ(set.IsUnderNewer(t), is_under_newer);
       }
     }
     for (const RangeTombstone& t : list) {
       EXPECT_EQ(set.Find(t.sequence), t);
+      set.Remove(t.sequence);
+    }
+    EXPECT_TRUE(set.empty());
+    EXPECT_EQ(set.memory_bytes(), 0u);
+    EXPECT_EQ(set.CoverAt("c", kSequenceNumberMax).end, "") << "boundaries are left behind";
+  }
+}
+
+// Nested, so that everything is over everything further inside.
+TEST(RangeTombstones, ListsKeepTheNewestForEachReader) {
+  const std::vector<SequenceNumber> readers{SequenceNumber(10), SequenceNumber(500), SequenceNumber(5000)};
+  RangeTombstones all;
+  RangeTombstones pruned;
+  for (uint64_t i = 1; i <= 1000; ++i) {
+    all.Add(Of(std::to_string(10'000 + i), std::to_string(99'999 - i), i));
+    pruned.Add(Of(std::to_string(10'000 + i), std::to_string(99'999 - i), i), readers);
+  }
+  EXPECT_EQ(pruned.size(), 1000u);
+  EXPECT_LE(pruned.memory_bytes() - pruned.unlisted_bytes(), 2000 * 3 * sizeof(SequenceNumber));
+  EXPECT_EQ(pruned.unlisted_bytes(), all.unlisted_bytes());
+  for (const SequenceNumber reader : readers) {
+    EXPECT_EQ(pruned.NewestAt("5", reader), all.NewestAt("5", reader));
+    EXPECT_EQ(pruned.NewestAt("10300", reader), all.NewestAt("10300", reader));
+  }
+  all.Prune(readers);
+  EXPECT_EQ(all.memory_bytes(), pruned.memory_bytes());
+}
+
+TEST(RangeTombstones, TheSameAgainAndAgainIsListedOnce) {
+  const std::vector<SequenceNumber> readers{SequenceNumber(10'000)};
+  RangeTombstones set;
+  for (uint64_t i = 1; i <= 5000; ++i) {
+    set.Add(Of("b", "m", i), readers);
+  }
+  EXPECT_EQ(set.memory_bytes() - set.unlisted_bytes(), sizeof(SequenceNumber));
+  std::vector<SequenceNumber> shadowed = set.Shadowed(readers);
+  EXPECT_EQ(shadowed.size(), 4999u);
+  EXPECT_EQ(set.Shadowed({}).size(), 4999u) << "what is listed no longer is needed by nobody";
+}
+
+// Each reaches further than the one before: what lies under the last is one part.
+TEST(RangeTombstones, PartsThatListTheSameAreOne) {
+  const std::vector<SequenceNumber> readers{SequenceNumber(10'000)};
+  RangeTombstones set;
+  for (uint64_t i = 1; i <= 1000; ++i) {
+    set.Add(Of(std::to_string(50'000 - i), std::to_string(50'000 + i), i), readers);
+  }
+  EXPECT_EQ(set.memory_bytes() - set.unlisted_bytes(), sizeof(SequenceNumber));
+  EXPECT_EQ(set.CoverAt("50000", kSequenceNumberMax).begin, "49000");
+  EXPECT_EQ(set.CoverAt("50000", kSequenceNumberMax).end, "51000");
+}
+
+// What comes later than the last reader that is known of may be seen without what follows it.
+TEST(RangeTombstones, WhatIsNewerThanAllReadersStaysListed) {
+  const std::vector<SequenceNumber> readers{SequenceNumber(15)};
+  RangeTombstones set;
+  set.Add(Of("b", "m", 10), readers);
+  set.Add(Of("b", "m", 12), readers);
+  set.Add(Of("b", "m", 20), readers);
+  set.Add(Of("b", "m", 30), readers);
+  EXPECT_EQ(set.NewestAt("c", SequenceNumber(11)).value, 0u);
+  EXPECT_EQ(set.NewestAt("c", SequenceNumber(15)).value, 12u);
+  EXPECT_EQ(set.NewestAt("c", SequenceNumber(25)).value, 20u);
+  EXPECT_EQ(set.NewestAt("c", SequenceNumber(35)).value, 30u);
+}
+
+// Readers come and go; a set that prunes for those that there are answers each of them as a plain list does,
+// says the same of what is needed, and forgets nothing that is removed later.
+TEST(RangeTombstones, ForItsReadersAPrunedSetAnswersAsAPlainList) {
+  Prng random(11);
+  const auto key = [&] { return std::string(1, static_cast<char>('a' + random.Below(12))); };
+  for (int run = 0; run < 300; ++run) {
+    RangeTombstones set;
+    std::vector<RangeTombstone> list;
+    std::vector<SequenceNumber> held;
+    uint64_t sequence = 0;
+    for (int i = 0; i < 40; ++i) {
+      if (random.OneIn(3)) {
+        held.emplace_back(sequence);
+      } else if (!held.empty() && random.OneIn(3)) {
+        held.erase(held.begin() + static_cast<std::ptrdiff_t>(random.Below(held.size())));
+      }
+      std::vector<SequenceNumber> readers = held;
+      readers.erase(std::unique(readers.begin(), readers.end()), readers.end());
+      std::string begin = key();
+      std::string end = key();
+      if (end < begin) {
+        std::swap(begin, end);
+      }
+      if (begin != end) {
+        list.push_back(Of(begin, end, ++sequence));
+        readers.emplace_back(sequence);
+        set.Add(list.back(), readers);
+      } else {
+        readers.emplace_back(sequence);
+        readers.erase(std::unique(readers.begin(), readers.end()), readers.end());
+        set.Prune(readers);
+      }
+      const auto newest_at = [&](const std::string& asked, SequenceNumber at) {
+        SequenceNumber newest;
+        for (const RangeTombstone& t : list) {
+          if (t.begin <= asked && asked < t.end && t.sequence <= at) {
+            newest = std::max(newest, t.sequence);
+          }
+        }
+        return newest;
+      };
+      std::vector<SequenceNumber> needed;
+      for (char c = 'a'; c < 'm'; ++c) {
+        const std::string asked(1, c);
+        for (const SequenceNumber reader : readers) {
+          ASSERT_EQ(set.NewestAt(asked, reader), newest_at(asked, reader));
+          needed.push_back(newest_at(asked, reader));
+        }
+      }
+      for (const SequenceNumber shadowed : set.Shadowed(readers)) {
+        EXPECT_EQ(std::count(needed.begin(), needed.end(), shadowed), 0);
+        if (random.OneIn(2)) {
+          EXPECT_TRUE(set.Remove(shadowed));
+          std::erase_if(list, [&](const RangeTombstone& t) { return t.sequence == shadowed; });
+        }
+      }
+      ASSERT_EQ(set.size(), list.size());
+    }
+    // Those that stay are needed by somebody.
+    const std::vector<SequenceNumber> last{SequenceNumber(sequence)};
+    for (const SequenceNumber shadowed : set.Shadowed(last)) {
+      EXPECT_TRUE(set.Remove(shadowed));
+    }
+    set.Prune(last);
+    set.ForEach([&](const RangeTombstone& t) {
+      bool is_needed = false;
+      for (char c = t.begin[0]; c < t.end[0]; ++c) {
+        is_needed = is_needed || set.NewestAt(std::string(1, c), last.back()) == t.sequence;
+      }
+      EXPECT_TRUE(is_needed);
+    });
+    for (const RangeTombstone& t : list) {
       set.Remove(t.sequence);
     }
     EXPECT_TRUE(set.empty());

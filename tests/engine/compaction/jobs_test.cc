@@ -37,6 +37,29 @@ TEST_P(Jobs, AnEmptyMemtableMakesNoTable) {
   store.ExpectSpaceIsAccountedFor();
 }
 
+TEST_P(Jobs, AFlushBringsTheRangeTombstonesThatSomebodyNeedsAndSaysWhoThatIs) {
+  SmallStore store(GetParam());
+  Memtable memtable(1 * kMiB);
+  Fill(memtable, 1, 0, 100);
+  for (uint64_t sequence = 201; sequence <= 209; ++sequence) {
+    memtable.Add(SequenceNumber(sequence), RecordKind::kRangeTombstone, NumberedKey(10), NumberedKey(90));
+  }
+  // Together these two cover all of what a snapshot does not see alone.
+  memtable.Add(SequenceNumber(210), RecordKind::kRangeTombstone, NumberedKey(0), NumberedKey(50));
+  memtable.Add(SequenceNumber(211), RecordKind::kRangeTombstone, NumberedKey(50), NumberedKey(95));
+  const SnapshotList snapshots{SequenceNumber(203), SequenceNumber(211)};
+  Result<JobOutput> output = store.RunFlushOf(memtable, snapshots);
+  ASSERT_TRUE(output.ok());
+  std::vector<SequenceNumber> brought;
+  for (const RangeTombstone& tombstone : output->edit.added_range_tombstones) {
+    brought.push_back(tombstone.sequence);
+  }
+  EXPECT_EQ(brought,
+            (std::vector<SequenceNumber>{SequenceNumber(203), SequenceNumber(210), SequenceNumber(211)}));
+  EXPECT_EQ(output->edit.readers, snapshots);
+  EXPECT_EQ(output->edit.last_sequence, SequenceNumber(211));
+}
+
 TEST_P(Jobs, OutputsAreCutNearTheirSizeAndNeverWithinAKey) {
   SmallStore store(GetParam());
   Memtable memtable(4 * kMiB);

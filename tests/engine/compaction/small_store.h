@@ -132,6 +132,7 @@ struct SmallStore : TableShape, TableObserver, MergeObserver {
     input.records = std::make_unique<MemtableRecords>(memtable);
     input.bytes_max = memtable.totals().user_bytes;
     input.entries_max = memtable.totals().entries;
+    input.ranges = memtable.ranges().any() ? &memtable.ranges().Complete() : nullptr;
     input.snapshots = std::move(snapshots);
     return executor.Run(RunFlush(*jobs, std::move(input)));
   }

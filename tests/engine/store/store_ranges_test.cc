@@ -1,80 +1,14 @@
 // The store with deletes of ranges: what they hide is not seen, whatever merges run, and goes; and so do
 // they.
+#include "tests/engine/store/store_ranges.h"
+
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
-#include <vector>
-
-#include "engine/base/prng.h"
-#include "tests/engine/store/store_harness.h"
-#include "tests/engine/store/version_watcher.h"
 
 namespace varve::testing {
 namespace {
-
-class StoreRanges : public ::testing::Test {
- protected:
-  StoreRanges() { options_ = SmallStoreOptions(); }
-
-  static std::string KeyNumbered(uint64_t n) { return "key" + std::to_string(10'000 + n); }
-
-  void Open() { ASSERT_TRUE(harness_.Open(options_).ok()); }
-  void Put(uint64_t n, size_t bytes = 200) {
-    const std::string value = std::to_string(written_++) + std::string(bytes, 'v');
-    ASSERT_TRUE(harness_.Put(KeyNumbered(n), value).ok());
-    state_[KeyNumbered(n)] = value;
-  }
-  void DeleteRange(uint64_t begin, uint64_t end, Durability durability = Durability::kInterval) {
-    WriteBatch batch;
-    batch.DeleteRange(KeyNumbered(begin), KeyNumbered(end));
-    ASSERT_TRUE(harness_.Write(batch, durability).ok());
-    state_.erase(state_.lower_bound(KeyNumbered(begin)), state_.lower_bound(KeyNumbered(end)));
-  }
-  void Fill(uint64_t keys) {
-    for (uint64_t n = 0; n < keys; n++) {
-      Put((n * 7919) % keys);
-    }
-    Settle();
-  }
-  void Settle() { ASSERT_TRUE(harness_.Run(harness_.store().Settle()).ok()); }
-  void Wait(uint64_t nanos) { harness_.Run(SleepFor(nanos)); }
-  void ExpectAll(uint64_t keys) {
-    EXPECT_EQ(harness_.Scan(), state_);
-    for (uint64_t n = 0; n < keys; n += 7) {
-      const auto expected = state_.find(KeyNumbered(n));
-      EXPECT_EQ(harness_.Get(KeyNumbered(n)),
-                expected == state_.end() ? std::nullopt : std::optional(expected->second))
-          << n;
-    }
-  }
-  uint64_t entries() const { return watcher_.newest().totals().entries; }
-  size_t tombstones() const {
-    const RangeTombstones* const ranges = watcher_.newest().range_tombstones();
-    return ranges == nullptr ? 0 : ranges->size();
-  }
-  // Of the device, for a seek to the key by an iterator of its own.
-  uint64_t ReadsOfSeek(uint64_t n) {
-    const auto reads = [&]() -> uint64_t {
-      return harness_.device().counters().by_purpose[static_cast<size_t>(IoPurpose::kUserRead)].reads;
-    };
-    const uint64_t before = reads();
-    const std::unique_ptr<StoreIterator> it = harness_.store().NewIterator("", "", {.fill_cache = false});
-    harness_.Finish(*it, it->Seek(KeyNumbered(n)));
-    EXPECT_TRUE(it->Valid());
-    EXPECT_EQ(it->key(), state_.lower_bound(KeyNumbered(n))->first);
-    return reads() - before;
-  }
-
-  VersionWatcher watcher_;
-  Prng random_{1};
-  uint64_t written_ = 0;
-  StoreOptions options_;
-  StoreHarness harness_{{.installs = &watcher_}};
-  State state_;
-
- private:
-  static Task<void> SleepFor(uint64_t nanos) { co_await Executor::Current().Sleep(nanos); }
-};
 
 // All but at most a quarter of a table.
 TEST_F(StoreRanges, OnceAStoreHasSettledADeletedRangeIsGone) {
@@ -107,17 +41,12 @@ TEST_F(StoreRanges, ItIsGoneInSecondsThoughNothingElseIsWritten) {
 TEST_F(StoreRanges, ATrickleOfThemDoesNotWriteATableEach) {
   Open();
   Fill(2000);
-  const std::string flushes = R"("flush":{"jobs":)";
-  const auto flushed = [&] {
-    const std::string json = harness_.store().StatisticsJson();
-    return std::stoul(json.substr(json.find(flushes) + flushes.size()));
-  };
-  const uint64_t before = flushed();
+  const uint64_t before = flushes();
   for (uint64_t n = 0; n < 100; n++) {
     DeleteRange(n, n + 1);
     Wait(2'100'000'000);
   }
-  EXPECT_LE(flushed() - before, 15u);
+  EXPECT_LE(flushes() - before, 15u);
   ExpectAll(2000);
 }
 
@@ -342,46 +271,6 @@ TEST_F(StoreRanges, OneDeletedAgainAndAgainKeepsOneTombstone) {
   Settle();
   EXPECT_LE(tombstones(), 1u);
   ExpectAll(2000);
-}
-
-// Ranges over ranges: the parts that they make of each other are many more than they.
-TEST_F(StoreRanges, AMemtableTakesSoManyAndNoMore) {
-  options_.memtable_bytes = 16 * kMiB;
-  Open();
-  for (uint64_t n = 0; n < 3000; n++) {
-    Put(n, 10);
-    DeleteRange(n / 2, n);
-  }
-  ExpectAll(3000);
-  Settle();
-  const std::string json = harness_.store().StatisticsJson();
-  const std::string flushes = R"("flush":{"jobs":)";
-  EXPECT_GE(std::stoul(json.substr(json.find(flushes) + flushes.size())), 3u);
-  ExpectAll(3000);
-}
-
-TEST_F(StoreRanges, ABatchTakesSoManyAndNoMore) {
-  Open();
-  WriteBatch batch;
-  for (uint64_t n = 0; n < kBatchRangeDeletesMax; n++) {
-    batch.DeleteRange(KeyNumbered(n), "z");
-  }
-  EXPECT_TRUE(harness_.Write(batch, Durability::kInterval).ok());
-  batch.DeleteRange("a", "z");
-  EXPECT_TRUE(harness_.Write(batch, Durability::kInterval).Is(ErrorCode::kInvalidArgument));
-}
-
-// More of them than are kept whatever they hide: then all has to go.
-TEST_F(StoreRanges, ManySmallOnesDoNotGatherForEver) {
-  options_.memtable_bytes = 1 * kMiB;
-  Open();
-  Fill(9500);
-  for (uint64_t n = 0; n < 9500; n += 2) {
-    DeleteRange(n, n + 1);
-  }
-  Settle();
-  EXPECT_LE(tombstones(), 4096u);
-  ExpectAll(9500);
 }
 
 TEST_F(StoreRanges, NothingComesBackWhateverTechniquesAreOn) {

@@ -37,9 +37,10 @@ class RangeDeletesTest : public testing::Test {
   }
   static std::vector<SequenceNumber> Retired(const Version& version,
                                              const std::vector<SequenceNumber>& snapshots) {
+    const std::vector<SequenceNumber> shadowed = version.range_tombstones()->Shadowed(snapshots);
     std::vector<SequenceNumber> retired;
     version.range_tombstones()->ForEach([&](const RangeTombstone& tombstone) {
-      if (MayRetire(version, tombstone, snapshots)) {
+      if (MayRetire(version, tombstone, shadowed)) {
         retired.push_back(tombstone.sequence);
       }
     });
@@ -96,6 +97,54 @@ TEST_F(RangeDeletesTest, OneUnderANewerOneRetiresUnlessASnapshotSeesItAlone) {
   EXPECT_THAT(Retired(version, {SequenceNumber(49), SequenceNumber(60)}), ElementsAre(SequenceNumber(50)));
   EXPECT_THAT(Retired(version, {SequenceNumber(50), SequenceNumber(1000)}), IsEmpty());
   EXPECT_THAT(Retired(version, {SequenceNumber(59), SequenceNumber(1000)}), IsEmpty());
+}
+
+// None of them covers all of it.
+TEST_F(RangeDeletesTest, OneUnderSeveralNewerOnesRetiresUnlessASnapshotSeesItAlone) {
+  const Version version = VersionOf(
+      {1, Part::kTree}, View(0), {Tombstone("c", "f", 50), Tombstone("a", "d", 60), Tombstone("d", "h", 70)});
+  EXPECT_THAT(Retired(version, {SequenceNumber(1000)}), ElementsAre(SequenceNumber(50)));
+  EXPECT_THAT(Retired(version, {SequenceNumber(49), SequenceNumber(70)}), ElementsAre(SequenceNumber(50)));
+  EXPECT_THAT(Retired(version, {SequenceNumber(50), SequenceNumber(1000)}), IsEmpty());
+  // It sees what hides one half, and nothing of what hides the other.
+  EXPECT_THAT(Retired(version, {SequenceNumber(65), SequenceNumber(1000)}), IsEmpty());
+  VersionEdit edit;
+  edit.removed_range_tombstones = {SequenceNumber(50)};
+  EXPECT_THAT(CheckEdit(version, edit), IsEmpty());
+  const Version with_a_gap = VersionOf(
+      {1, Part::kTree}, View(0), {Tombstone("c", "f", 50), Tombstone("a", "d", 60), Tombstone("e", "h", 70)});
+  EXPECT_THAT(Retired(with_a_gap, {SequenceNumber(1000)}), IsEmpty());
+  EXPECT_THAT(CheckEdit(with_a_gap, edit), Contains(HasSubstr("range tombstone 50 goes, and may hide")));
+}
+
+// What nobody sees is listed no longer, and still there to be removed by the edit that says so.
+TEST_F(RangeDeletesTest, AnEditThatKnowsItsReadersListsWhatTheyNeed) {
+  VersionEdit edit;
+  for (uint64_t i = 0; i < 100; ++i) {
+    edit.added_range_tombstones.push_back(Tombstone(std::to_string(100 + i), std::to_string(999 - i), i + 1));
+  }
+  edit.last_sequence = SequenceNumber(1000);
+  const auto tables = std::make_shared<LiveTables>(nullptr);
+  const Version of_all = ApplyVersionEdit(Version(), edit, *tables).value();
+  edit.readers = {SequenceNumber(50), SequenceNumber(1000)};
+  const Version of_readers = ApplyVersionEdit(Version(), edit, *tables).value();
+  EXPECT_LT(of_readers.range_tombstones()->memory_bytes() + 5000 * sizeof(SequenceNumber),
+            of_all.range_tombstones()->memory_bytes());
+  EXPECT_EQ(of_readers.ToString(), of_all.ToString());
+  for (const SequenceNumber reader : edit.readers) {
+    for (uint64_t i = 100; i < 999; ++i) {
+      const std::string key = std::to_string(i) + "5";
+      EXPECT_EQ(of_readers.range_tombstones()->NewestAt(key, reader),
+                of_all.range_tombstones()->NewestAt(key, reader));
+    }
+  }
+  VersionEdit retire;
+  for (uint64_t i = 0; i < 100; ++i) {
+    retire.removed_range_tombstones.emplace_back(100 - i);
+  }
+  const Result<Version> without = ApplyVersionEdit(of_readers, retire, *tables);
+  ASSERT_TRUE(without.ok()) << without.error().message();
+  EXPECT_EQ(without->range_tombstones(), nullptr);
 }
 
 TEST_F(RangeDeletesTest, OneThatGoesTooEarlyIsSeen) {

@@ -385,6 +385,20 @@ TEST(VersionEdit, MoreRangeTombstonesThanFitIntoMemoryAreRefused) {
   EXPECT_EQ(f.version.range_tombstones(), nullptr);
 }
 
+// None of them is too many where lists hold what somebody needs.
+TEST(VersionEdit, RangeTombstonesThatOneReaderSeesTakeNoMoreForLyingWithinEachOther) {
+  Fixture f;
+  VersionEdit add;
+  add.last_sequence = SequenceNumber(100'000);
+  add.readers = {SequenceNumber(100'000)};
+  for (uint64_t i = 1; i <= 100'000; ++i) {
+    add.added_range_tombstones.push_back({"a" + std::to_string(100'000 + i), "b", SequenceNumber(i)});
+  }
+  ASSERT_TRUE(f.Apply(add).ok());
+  EXPECT_EQ(f.version.range_tombstones()->size(), 100'000u);
+  EXPECT_LT(f.version.range_tombstones()->memory_bytes(), 40 * kMiB);
+}
+
 // With the longest keys, all of a full store's range tombstones are more than one record of a manifest takes.
 TEST(VersionEdit, ASnapshotSpreadsRangeTombstonesOverRecords) {
   Fixture f;
