@@ -111,6 +111,8 @@ class BlockCache {
   void KeepWritten(TableId table, uint64_t table_offset, std::string_view bytes, WrittenFor what_for);
   // Whether all of `into` could be filled from what is kept; else its bytes are anything.
   bool CopyWritten(TableId table, uint64_t table_offset, std::span<std::byte> into);
+  // Whether the first of those bytes is kept.
+  bool HasWritten(TableId table, uint64_t table_offset) const;
   // Other bytes are written there: what is kept of the pieces that these lie in is true no more.
   void DropWritten(TableId table, uint64_t table_offset, uint64_t bytes);
 
@@ -140,6 +142,8 @@ class BlockCache {
 
   // Drops every block of a table that no longer exists.
   void EraseTable(TableId table);
+  // One step of that, of some tens of microseconds, for who lets others run in between. False: none is left.
+  bool EraseSomeOf(TableId table);
   // Drops a block that no table names any more. Who still reads an older version may bring it back.
   void Erase(const BlockKey& key);
 
