@@ -12,9 +12,9 @@
 // take the room that blocks leave, and go first when blocks want it, but for what is reserved.
 //
 // Threads: every call from any thread. Entries are spread over shards by hash; a shard's mutex guards its
-// hash table and queues, is held for a few dozen instructions or some microseconds, never across I/O, and never together with
-// another shard's. A BlockRef pins its block's bytes beyond eviction: pinned bytes that were evicted are no
-// longer charged.
+// hash table and queues, is held for a few dozen instructions or some microseconds, never across I/O, and
+// never together with another shard's. A BlockRef pins its block's bytes beyond eviction: pinned bytes that
+// were evicted are no longer charged.
 #pragma once
 
 #include <atomic>
