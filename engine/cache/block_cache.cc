@@ -13,6 +13,10 @@ namespace {
 // A shard holds several of the largest blocks (a 1 MiB value), and 64 shards keep many threads apart.
 constexpr uint64_t kShardBytesMin = 8 * kMiB;
 constexpr uint32_t kShardsMax = 64;
+// Blocks that are erased with a shard locked, some microseconds, and in one step, some tens of them: to free
+// a large one costs as much as to take a dozen out.
+constexpr size_t kErasedLocked = 16;
+constexpr size_t kErasedAtOnce = 32;
 
 uint64_t HashOf(const BlockKey& key) {
   // The finaliser of MurmurHash3 over the three numbers.
@@ -142,6 +146,10 @@ bool BlockCache::CopyWritten(TableId table, uint64_t table_offset, std::span<std
   return true;
 }
 
+bool BlockCache::HasWritten(TableId table, uint64_t table_offset) const {
+  return StandingOf(KeyOfPiece(table, table_offset)) != CacheStanding::kAbsent;
+}
+
 void BlockCache::DropWritten(TableId table, uint64_t table_offset, uint64_t bytes) {
   const uint64_t end = table_offset + bytes;
   for (uint64_t at = RoundDown(table_offset, kWrittenPieceBytes); at < end; at += kWrittenPieceBytes) {
@@ -187,9 +195,23 @@ bool BlockCache::IsBeingRead(const BlockKey& key) const {
 }
 
 void BlockCache::EraseTable(TableId table) {
-  for (const std::shared_ptr<Shard>& shard : shards_) {
-    shard->EraseTable(table);
+  while (EraseSomeOf(table)) {
   }
+}
+
+bool BlockCache::EraseSomeOf(TableId table) {
+  size_t erased = 0;
+  for (const std::shared_ptr<Shard>& shard : shards_) {
+    size_t from_shard = 0;
+    do {
+      from_shard = shard->EraseSomeOf(table, kErasedLocked);
+      erased += from_shard;
+      if (erased >= kErasedAtOnce) {
+        return true;
+      }
+    } while (from_shard == kErasedLocked);
+  }
+  return false;
 }
 
 void BlockCache::Erase(const BlockKey& key) {

@@ -12,9 +12,9 @@
 // take the room that blocks leave, and go first when blocks want it, but for what is reserved.
 //
 // Threads: every call from any thread. Entries are spread over shards by hash; a shard's mutex guards its
-// hash table and queues, is held for a few dozen instructions, never across I/O, and never together with
-// another shard's. A BlockRef pins its block's bytes beyond eviction: pinned bytes that were evicted are no
-// longer charged.
+// hash table and queues, is held for a few dozen instructions or some microseconds, never across I/O, and
+// never together with another shard's. A BlockRef pins its block's bytes beyond eviction: pinned bytes that
+// were evicted are no longer charged.
 #pragma once
 
 #include <atomic>
@@ -111,6 +111,8 @@ class BlockCache {
   void KeepWritten(TableId table, uint64_t table_offset, std::string_view bytes, WrittenFor what_for);
   // Whether all of `into` could be filled from what is kept; else its bytes are anything.
   bool CopyWritten(TableId table, uint64_t table_offset, std::span<std::byte> into);
+  // Whether the first of those bytes is kept.
+  bool HasWritten(TableId table, uint64_t table_offset) const;
   // Other bytes are written there: what is kept of the pieces that these lie in is true no more.
   void DropWritten(TableId table, uint64_t table_offset, uint64_t bytes);
 
@@ -142,6 +144,8 @@ class BlockCache {
 
   // Drops every block of a table that no longer exists.
   void EraseTable(TableId table);
+  // One step of that, of some tens of microseconds, for who lets others run in between. False: none is left.
+  bool EraseSomeOf(TableId table);
   // Drops a block that no table names any more. Who still reads an older version may bring it back.
   void Erase(const BlockKey& key);
 

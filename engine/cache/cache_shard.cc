@@ -253,16 +253,20 @@ bool BlockCache::Shard::IsBeingRead(const BlockKey& key) const {
                      [&](const auto& pending) { return pending.first == key; });
 }
 
-void BlockCache::Shard::EraseTable(TableId table) {
+size_t BlockCache::Shard::EraseSomeOf(TableId table, size_t blocks_max) {
   Entry* dead = nullptr;
+  size_t erased = 0;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     // The last entry takes the table out of the map.
-    for (auto found = tables_.find(table); found != tables_.end(); found = tables_.find(table)) {
+    for (auto found = tables_.find(table); found != tables_.end() && erased < blocks_max;
+         found = tables_.find(table)) {
       Unlink(found->second.first, &dead);
+      ++erased;
     }
   }
   Free(dead);
+  return erased;
 }
 
 void BlockCache::Shard::Erase(const BlockKey& key, uint64_t hash) {

@@ -36,7 +36,8 @@ class BlockCache::Shard {
   ReadTicket JoinRead(const BlockKey& key);
   bool IsBeingRead(const BlockKey& key) const;
   void LeaveRead(const BlockKey& key);
-  void EraseTable(TableId table);
+  // Up to `blocks_max` blocks of the table; how many it were.
+  size_t EraseSomeOf(TableId table, size_t blocks_max);
   void Erase(const BlockKey& key, uint64_t hash);
   uint64_t CachedDataBlocks(TableId table) const;
   void AddStatistics(CacheStatistics& to) const;

@@ -73,6 +73,7 @@ Task<Result<ChildOutput>> RunAppendMerge(const JobEnvironment& environment, Appe
   for (size_t i = 0; i < child.segments.size(); ++i) {
     CountAsShadowed(next.segments[i], shadowed[i]);
   }
+  co_await segment.BuildFilter();
   next.segments.push_back(segment.Finish());
   status = co_await writer.Finish();
   if (!status.ok()) {

@@ -19,8 +19,8 @@ Task<Status> MergeRecords(const JobEnvironment& environment, InternalIterator& r
                           MergeObserver* observer, RecordSink& output, JobStatistics& statistics);
 
 // Between slices, once `bytes` of at least kMergeSliceBytes have been merged: lets others run. For whoever
-// calls MergeRecords many times for little each. A slice is about a tenth of a millisecond of merging: what a
-// foreground request on the same executor waits at most. Errors: kCancelled.
+// calls MergeRecords many times for little each. A slice is about a tenth of a millisecond of merging.
+// Errors: kCancelled.
 inline constexpr uint64_t kMergeSliceBytes = 64 * kKiB;
 Task<Status> EndMergeSlice(const JobEnvironment& environment, uint64_t bytes);
 

@@ -19,7 +19,8 @@ class WorkQueue {
     *(first_ == nullptr ? &first_ : &last_->next) = &work;
     last_ = &work;
   }
-  // Precondition: !empty().
+  // Precondition of these: !empty().
+  const PostedWork& last() const { return *last_; }
   PostedWork& TakeFirst() {
     PostedWork& work = *first_;
     first_ = work.next;

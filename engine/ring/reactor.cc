@@ -18,8 +18,10 @@ namespace varve {
 
 namespace {
 
-// Between two looks at the ring: bounds how long a completion waits for posted work.
+// Between two looks at the ring: bounds how long a completion waits for posted work, also where that is
+// background work, of which each slice takes about as long as the second.
 constexpr size_t kResumedInARow = 64;
+constexpr uint64_t kResumedNanos = 100'000;
 constexpr unsigned kCompletionsInARow = 64;
 // With so many requests in the kernel the next answer is near: new ones wait for the call that fetches it,
 // but not longer than this.
@@ -235,7 +237,7 @@ void Reactor::Turn() {
     return;
   }
   const uint64_t begin = clock_.MonotonicNanos();
-  ResumeReady();
+  ResumeReady(begin);
   const bool more_work = !ready_.empty();
   if (more_work && (io_uring_sq_ready(ring_.get()) > 0 || KernelWantsIn())) {
     ++counters_.enters;
@@ -251,10 +253,17 @@ bool Reactor::HasCompletions() const {
   return io_uring_cq_ready(ring_.get()) > 0 || !stashed_.empty();
 }
 
-void Reactor::ResumeReady() {
+void Reactor::ResumeReady(uint64_t begin) {
+  // What is posted from here on waits for the next turn: who yields lets completions go first.
+  const PostedWork* const last = ready_.empty() ? nullptr : &ready_.last();
   for (size_t i = 0; i < kResumedInARow && !ready_.empty(); ++i) {
+    PostedWork& work = ready_.TakeFirst();
+    const bool was_last = &work == last;
     ++counters_.resumed;
-    ready_.TakeFirst().coroutine.resume();
+    work.coroutine.resume();
+    if (was_last || clock_.MonotonicNanos() - begin >= kResumedNanos) {
+      return;
+    }
   }
 }
 

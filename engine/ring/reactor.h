@@ -170,7 +170,8 @@ class Reactor final : public Executor {
   // One round: posted work and timers, then completions; sleeps when there was neither.
   void Turn();
   bool HasCompletions() const;
-  void ResumeReady();
+  // `begin`: when the turn began.
+  void ResumeReady(uint64_t begin);
   void HandleCompletions();
   void WaitForWork();
   // True when there is something to do.

@@ -123,6 +123,7 @@ void Scheduler::StartDueLocked() {
   if (stopping_ || environment_.health.read_only()) {
     return;
   }
+  StartEraseLocked();
   SwitchForLogLocked();
   if (tree_.deletes.enabled()) {
     AdaptLocked();
@@ -148,8 +149,8 @@ void Scheduler::StartDueLocked() {
 bool Scheduler::IdleLocked() const {
   const bool flush_due =
       environment_.memtables.OldestImmutable() != nullptr && !stopping_ && !environment_.health.read_only();
-  return !flushing_ && compactions_ == 0 && !reclaiming_ && !waiting_for_readers_ && !dropping_buffers_ &&
-         !range_job_ && (!flush_due || flush_lacks_space_);
+  return !flushing_ && compactions_ == 0 && !reclaiming_ && !erasing_ && !waiting_for_readers_ &&
+         !dropping_buffers_ && !range_job_ && (!flush_due || flush_lacks_space_);
 }
 
 size_t Scheduler::LogSegmentsInUse() const {
@@ -291,6 +292,32 @@ void Scheduler::StartReclaimLocked() {
   if (!reclaiming_) {
     reclaiming_ = true;
     SpawnOn(NextExecutor(), RunReclaimJob());
+  }
+}
+
+void Scheduler::OnTableGone(TableId table) {
+  {
+    const std::lock_guard lock(gone_mutex_);
+    gone_tables_.push_back(table);
+  }
+  Wake();
+}
+
+std::vector<TableId> Scheduler::TakeGoneTables() {
+  const std::lock_guard lock(gone_mutex_);
+  return std::exchange(gone_tables_, {});
+}
+
+void Scheduler::StartEraseLocked() {
+  if (erasing_) {
+    return;
+  }
+  {
+    const std::lock_guard lock(gone_mutex_);
+    erasing_ = !gone_tables_.empty();
+  }
+  if (erasing_) {
+    SpawnOn(home_, RunEraseJob());
   }
 }
 

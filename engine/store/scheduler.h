@@ -91,6 +91,9 @@ class Scheduler {
       unsynced_.Set();
     }
   }
+  // No generation of the table lives on: its blocks leave the cache, in slices. Any thread, whatever it
+  // holds.
+  void OnTableGone(TableId table);
   // A range was deleted: the memtable that says so is not to wait until it is full.
   void MarkRangeDeleted() {
     if (!range_deleted_.IsSet()) {
@@ -187,6 +190,7 @@ class Scheduler {
   double RangeDebt(const Version& version) const;
   void WorkForSpaceLocked();
   void StartReclaimLocked();
+  void StartEraseLocked();
   // Gives up all buffers; false: there is nothing in them.
   bool StartDropOfBuffersLocked();
   bool IdleLocked() const;
@@ -215,6 +219,9 @@ class Scheduler {
   // How much of each table is hidden from everybody. Reads where that has changed; false: some are left.
   Task<bool> EstimateAllHidden(const Version& version, SequenceNumber oldest_snapshot, HiddenTables& hidden);
   Task<void> RunReclaimJob();
+  // Takes the blocks of tables that are gone out of the cache.
+  Task<void> RunEraseJob();
+  std::vector<TableId> TakeGoneTables();
   // Ends when readers have let go of a replaced table, or have not for long.
   Task<void> WaitForReaders();
   Task<void> Reclaim();
@@ -267,6 +274,7 @@ class Scheduler {
   size_t compactions_ = 0;
   bool flushing_ = false;
   bool reclaiming_ = false;
+  bool erasing_ = false;
   bool waiting_for_readers_ = false;
   bool dropping_buffers_ = false;
   RepeatMeter repeats_;
@@ -298,6 +306,10 @@ class Scheduler {
   std::weak_ptr<const Version> looked_for_ranges_;
   HiddenTables hidden_;
   std::vector<AsyncEvent*> settling_;
+
+  // A leaf: tables go also while mutex_ is held.
+  std::mutex gone_mutex_;
+  std::vector<TableId> gone_tables_;
 
   // What the log has let go of and the manifest still names. The flush job's own: there is one at a time.
   std::vector<WalSegment> log_released_;

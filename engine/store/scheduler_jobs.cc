@@ -278,6 +278,15 @@ Task<void> Scheduler::RunReclaimJob() {
   });
 }
 
+Task<void> Scheduler::RunEraseJob() {
+  for (const TableId table : TakeGoneTables()) {
+    while (environment_.jobs.table.cache.EraseSomeOf(table) && !cancelled_.load()) {
+      co_await Executor::Current().Yield();
+    }
+  }
+  JobEnded([&] { erasing_ = false; });
+}
+
 Task<void> Scheduler::WaitForReaders() {
   const size_t held = environment_.versions.replaced_tables_held();
   const uint64_t end = home_.clock().MonotonicNanos() + kReadersWaitNanos;

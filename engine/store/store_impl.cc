@@ -212,11 +212,15 @@ void StoreImpl::OnTombstonesPassed(const KeyRangeView& range, uint64_t tombstone
 }
 
 void StoreImpl::OnTableReleased(const TableView& view, std::vector<Extent> unreferenced, bool is_last) {
-  if (is_last) {
-    cache_.EraseTable(view.id);
-  }
   allocator_->Release(unreferenced);
-  if (scheduler_ != nullptr) {
+  if (scheduler_ == nullptr) {
+    if (is_last) {
+      cache_.EraseTable(view.id);
+    }
+  } else if (is_last) {
+    // Thousands of blocks take milliseconds, and this may be any thread.
+    scheduler_->OnTableGone(view.id);
+  } else {
     scheduler_->Wake();
   }
 }

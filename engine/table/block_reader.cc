@@ -1,12 +1,20 @@
 #include "engine/table/block_reader.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "engine/ring/executor.h"
 #include "engine/ring/when_all.h"
 #include "engine/table/table_extents.h"
 #include "engine/table/table_format.h"
 
 namespace varve {
+namespace {
+
+// Of what the cache holds as it was written: some tens of microseconds.
+constexpr size_t kCopiedAtOnce = 256 * kKiB;
+
+}  // namespace
 
 bool HandleFits(const TableView& view, const BlockHandle& handle) {
   return handle.bytes >= kBlockTrailerBytes && handle.bytes <= kBlockBytesMax &&
@@ -76,20 +84,9 @@ Task<Status> Ready(Status status) {
   co_return status;
 }
 
-}  // namespace
-
 // No coroutine: nearly all reads are of one piece, and a frame for each layer is what they cost most.
-Task<Status> ReadTableBytes(const TableEnvironment& environment, const TableView& view, uint64_t table_offset,
-                            std::span<std::byte> into, IoPurpose purpose) {
-  BlockDevice& device = environment.device;
-  const bool from_memory = purpose == IoPurpose::kCompaction || purpose == IoPurpose::kUserRead;
-  if (from_memory && environment.cache.CopyWritten(view.id, table_offset, into)) {
-    // So much at once only a walk reads.
-    if (purpose == IoPurpose::kCompaction && into.size() >= kWrittenPieceBytes) {
-      environment.cache.LetGoOfWritten(view.id, table_offset, into.size());
-    }
-    return Ready(OkStatus());
-  }
+Task<Status> ReadFromExtents(BlockDevice& device, const TableView& view, uint64_t table_offset,
+                             std::span<std::byte> into, IoPurpose purpose) {
   if (into.empty()) {
     return Ready(OkStatus());
   }
@@ -99,6 +96,38 @@ Task<Status> ReadTableBytes(const TableEnvironment& environment, const TableView
   }
   return first->bytes == into.size() ? device.Read(first->offset, into, purpose)
                                      : ReadPieces(device, view, table_offset, into, purpose);
+}
+
+// What a merge reads in a row, of a table that the cache holds as it was written: each step of the copy is a
+// slice, and comes after what others have to do. A merge of many tables begins with one such read of each.
+Task<Status> ReadWritten(const TableEnvironment& environment, const TableView& view, uint64_t table_offset,
+                         std::span<std::byte> into, IoPurpose purpose) {
+  for (size_t at = 0; at < into.size(); at += kCopiedAtOnce) {
+    co_await Executor::Current().Yield();
+    const std::span<std::byte> step = into.subspan(at, std::min(kCopiedAtOnce, into.size() - at));
+    if (!environment.cache.CopyWritten(view.id, table_offset + at, step)) {
+      co_return co_await ReadFromExtents(environment.device, view, table_offset, into, purpose);
+    }
+  }
+  environment.cache.LetGoOfWritten(view.id, table_offset, into.size());
+  co_return OkStatus();
+}
+
+}  // namespace
+
+Task<Status> ReadTableBytes(const TableEnvironment& environment, const TableView& view, uint64_t table_offset,
+                            std::span<std::byte> into, IoPurpose purpose) {
+  // So much at once only a walk reads.
+  if (purpose == IoPurpose::kCompaction && into.size() >= kWrittenPieceBytes) {
+    if (environment.cache.HasWritten(view.id, table_offset)) {
+      return ReadWritten(environment, view, table_offset, into, purpose);
+    }
+  } else if (purpose == IoPurpose::kCompaction || purpose == IoPurpose::kUserRead) {
+    if (environment.cache.CopyWritten(view.id, table_offset, into)) {
+      return Ready(OkStatus());
+    }
+  }
+  return ReadFromExtents(environment.device, view, table_offset, into, purpose);
 }
 
 Result<BlockRef> AcceptBlock(const TableEnvironment& environment, TableId table, const BlockHandle& handle,

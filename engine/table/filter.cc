@@ -96,6 +96,12 @@ uint64_t FilterBuilder::BytesFor(uint64_t keys, double bits_per_key, double rese
 }
 
 FilterBuilder::Image FilterBuilder::Build(double bits_per_key, double reserve) const {
+  Image image = Begin(bits_per_key, reserve);
+  Insert(0, hashes_.size(), image);
+  return image;
+}
+
+FilterBuilder::Image FilterBuilder::Begin(double bits_per_key, double reserve) const {
   Image image;
   const uint64_t capacity = CapacityFor(hashes_.size(), reserve);
   image.geometry = FilterGeometry::For(capacity, bits_per_key);
@@ -104,10 +110,17 @@ FilterBuilder::Image FilterBuilder::Build(double bits_per_key, double reserve) c
   }
   image.descriptor = FilterDescriptor{capacity, hashes_.size(), bits_per_key, image.geometry.probes};
   image.pages.assign(image.geometry.pages, std::string(image.geometry.page_bytes(), '\0'));
-  for (const uint64_t hash : hashes_) {
-    FilterInsert(image.geometry, image.pages[image.geometry.PageOf(hash)], hash);
-  }
   return image;
+}
+
+void FilterBuilder::Insert(size_t first, size_t count, Image& image) const {
+  if (image.pages.empty()) {
+    return;
+  }
+  const size_t end = first + std::min(count, hashes_.size() - first);
+  for (size_t i = first; i < end; ++i) {
+    FilterInsert(image.geometry, image.pages[image.geometry.PageOf(hashes_[i])], hashes_[i]);
+  }
 }
 
 }  // namespace varve

@@ -65,6 +65,9 @@ class FilterBuilder {
   };
   // Sized for the keys added × (1 + reserve). No pages when bits_per_key is 0.
   Image Build(double bits_per_key, double reserve) const;
+  // The same in steps: an image without keys, then all keys, some at a time.
+  Image Begin(double bits_per_key, double reserve) const;
+  void Insert(size_t first, size_t count, Image& image) const;
 
  private:
   std::vector<uint64_t> hashes_;

@@ -8,11 +8,15 @@
 #include "engine/base/check.h"
 #include "engine/base/checksum.h"
 #include "engine/base/internal_key.h"
+#include "engine/ring/executor.h"
 #include "engine/table/block_reader.h"
 #include "engine/table/segment_footer.h"
 
 namespace varve {
 namespace {
+
+// Keys that go into a filter before others have their turn: about a tenth of a millisecond.
+constexpr size_t kFilterKeysAtOnce = 16'384;
 
 // What a data block takes besides its payload: trailer, and its index entry with two keys.
 uint64_t IndexShareBytes(std::string_view key) {
@@ -201,6 +205,19 @@ uint64_t SegmentBuilder::AddedHotness() const {
   return options_.hotness == nullptr ? 0 : options_.hotness->SumOf(filter_.hashes());
 }
 
+Task<void> SegmentBuilder::BuildFilter() {
+  if (!block_.empty()) {
+    FinishBlock();
+  }
+  built_filter_ = filter_.Begin(FilterBitsPerKey(), FilterReserve());
+  for (size_t first = 0; first < filter_.keys(); first += kFilterKeysAtOnce) {
+    if (first > 0) {
+      co_await Executor::Current().Yield();
+    }
+    filter_.Insert(first, kFilterKeysAtOnce, *built_filter_);
+  }
+}
+
 SegmentDescriptor SegmentBuilder::Finish() {
   Check(descriptor_.entries > 0, "a segment without entries");
   if (!block_.empty()) {
@@ -208,7 +225,8 @@ SegmentDescriptor SegmentBuilder::Finish() {
   }
   descriptor_.live_bytes = descriptor_.data_bytes;
   descriptor_.hotness = std::min(AddedHotness(), KeyHotness::MostOf(descriptor_.entries));
-  FilterBuilder::Image filter = filter_.Build(FilterBitsPerKey(), FilterReserve());
+  FilterBuilder::Image filter =
+      built_filter_ ? std::move(*built_filter_) : filter_.Build(FilterBitsPerKey(), FilterReserve());
   descriptor_.filter = filter.descriptor;
   std::vector<BlockHandle> pages;
   pages.reserve(filter.pages.size());

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/ring/task.h"
 #include "engine/table/block_builder.h"
 #include "engine/table/filter.h"
 #include "engine/table/filter_mender.h"
@@ -68,6 +69,9 @@ class SegmentBuilder {
 
   // Writes what is open, the filter, the index and the footer. Precondition: entries() > 0.
   SegmentDescriptor Finish();
+  // Before Finish, after the last Add, for a segment that may have many keys: makes its filter in slices,
+  // between which others run. Must not outlive this.
+  Task<void> BuildFilter();
 
   // Before anything else, to make the next generation of a segment whose clean blocks stay where they are.
   void MendSegment(const SegmentDescriptor& before);
@@ -106,6 +110,7 @@ class SegmentBuilder {
   OutlineBuilder outline_;
   IndexBuilder index_;
   FilterBuilder filter_;
+  std::optional<FilterBuilder::Image> built_filter_;
   // Of the open block: the size to come near to, and the room where it is to go.
   uint64_t block_target_;
   uint64_t block_room_ = UINT64_MAX;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "engine/ring/executor.h"
 #include "engine/table/block_reader.h"
 #include "engine/table/segment_footer.h"
 #include "engine/table/table_format.h"
@@ -14,6 +15,8 @@ namespace varve {
 namespace {
 
 constexpr size_t kReadsAtOnce = 16;
+// Entries, with their keys, that are copied before others have their turn.
+constexpr size_t kEntriesAtOnce = 256;
 
 class LayoutReader {
  public:
@@ -73,6 +76,7 @@ class LayoutReader {
   // Replaces the entries gathered so far, which name index blocks, by what these hold.
   Task<Status> GoDown() {
     const std::vector<IndexEntry> above = std::exchange(layout_.blocks, {});
+    size_t copied = 0;
     for (size_t begin = 0; begin < above.size(); begin += kReadsAtOnce) {
       const size_t end = std::min(begin + kReadsAtOnce, above.size());
       std::vector<BlockHandle> handles;
@@ -93,6 +97,12 @@ class LayoutReader {
         Status added = AddEntries(*index, above[i]);
         if (!added.ok()) {
           co_return added;
+        }
+        // Blocks that are cached are no reason to wait.
+        copied += index->size();
+        if (copied >= kEntriesAtOnce) {
+          copied = 0;
+          co_await Executor::Current().Yield();
         }
       }
     }

@@ -15,6 +15,7 @@ TableBuilder::TableBuilder(const TableEnvironment& environment, ExtentSource& so
 }
 
 Task<Result<TableView>> TableBuilder::Finish() {
+  co_await segment_.BuildFilter();
   TableView view;
   view.id = id_;
   view.generation = kFirstGeneration;

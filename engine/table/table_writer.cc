@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "engine/base/check.h"
+#include "engine/ring/executor.h"
 #include "engine/table/table_extents.h"
 
 namespace varve {
@@ -13,6 +14,8 @@ namespace {
 // memory.
 constexpr size_t kBatchBytes = 256 * kKiB;
 constexpr size_t kWritesInFlightMax = 4;
+// Of it, what is copied into the cache before others have their turn.
+constexpr size_t kToldAtOnce = 2 * kWrittenPieceBytes;
 // How much space is taken at once beyond what was expected.
 constexpr uint64_t kFurtherTakeBytes = 1 * kMiB;
 
@@ -50,14 +53,20 @@ void TableWriter::Tell(BlockCache& cache, TableId table, std::optional<WrittenFo
   what_for_ = what_for;
 }
 
-void TableWriter::TellOf(const Batch& batch) const {
+Task<void> TableWriter::TellOf(const Batch& batch) const {
   if (cache_ == nullptr) {
-    return;
+    co_return;
   }
-  if (what_for_) {
-    cache_->KeepWritten(table_, batch.table_offset, batch.buffer.view().substr(0, batch.filled), *what_for_);
-  } else {
+  if (!what_for_) {
     cache_->DropWritten(table_, batch.table_offset, batch.filled);
+    co_return;
+  }
+  for (uint64_t at = 0; at < batch.filled; at += kToldAtOnce) {
+    if (at > 0) {
+      co_await Executor::Current().Yield();
+    }
+    const uint64_t bytes = std::min<uint64_t>(kToldAtOnce, batch.filled - at);
+    cache_->KeepWritten(table_, batch.table_offset + at, batch.buffer.view().substr(at, bytes), *what_for_);
   }
 }
 
@@ -157,7 +166,7 @@ Task<Status> TableWriter::Drain() {
       break;
     }
     co_await WaitForWrites(kWritesInFlightMax - 1);
-    TellOf(batch);
+    co_await TellOf(batch);
     ++flight_->writes;
     Spawn(WriteBatch(flight_, device_, purpose_, std::move(batch), extents_));
   }

@@ -86,7 +86,7 @@ class TableWriter {
   void MoveTo(const TableRange* hole);
   // Makes the extents reach table offset `end`.
   Status Cover(uint64_t end);
-  void TellOf(const Batch& batch) const;
+  Task<void> TellOf(const Batch& batch) const;
   // Frees what new extents hold beyond table offset `from`.
   void GiveBackBeyond(uint64_t from);
   // Waits for every write, and gives back what the table does not need: all that is new where it has failed.

@@ -248,6 +248,10 @@ std::optional<KeyRange> RangeOf(const Version& version, const VersionEdit::Remov
 }  // namespace
 
 bool VersionEdit::ChangesOnlyBuffers() const {
+  // Views are dear to copy.
+  if (!added_tables.empty() || !removed_tables.empty()) {
+    return false;
+  }
   VersionEdit rest = *this;
   rest.trimmed_views.clear();
   rest.buffer_elements.clear();

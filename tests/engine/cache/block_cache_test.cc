@@ -194,6 +194,26 @@ TEST(BlockCache, ErasedTableLeavesNothing) {
   }
 }
 
+TEST(BlockCache, ATableIsErasedInShortSteps) {
+  BlockCache cache(64 * kMiB, 4);
+  constexpr uint64_t kBlocks = 2000;
+  for (uint64_t n = 0; n < kBlocks; ++n) {
+    cache.Insert(KeyOf(n, 1), BlockKind::kData, BlockOf(n));
+  }
+  cache.Insert(KeyOf(0, 2), BlockKind::kData, BlockOf(0));
+  uint64_t left = kBlocks;
+  uint64_t steps = 1;
+  while (cache.EraseSomeOf(TableId(1))) {
+    const uint64_t now = cache.CachedDataBlocks(TableId(1));
+    EXPECT_LT(now, left);
+    EXPECT_LE(left - now, 64U);
+    left = now;
+    ++steps;
+  }
+  EXPECT_GE(steps, kBlocks / 64);
+  EXPECT_EQ(cache.statistics().entries, 1U);
+}
+
 TEST(BlockCache, AnErasedBlockAloneIsGone) {
   BlockCache cache(4 * kMiB, 4);
   for (uint64_t n = 0; n < 10; ++n) {

@@ -181,6 +181,40 @@ TEST_F(ReactorTest, CompletionsAreHandledBetweenBatchesOfPostedWork) {
   EXPECT_EQ(completion.last, 1);
 }
 
+TEST_F(ReactorTest, WhoYieldsLetsCompletionsGoFirst) {
+  const ScratchFile file;
+  const std::unique_ptr<Reactor> reactor = Create();
+  CountingCompletion completion;
+  io_uring_prep_write(reactor->Prepare(&completion), file.fd(), "x", 1, 0);
+  // One turn submits it, and a few may pass until the kernel has done it.
+  EXPECT_LE(RunBlocking(*reactor, YieldUntil(completion.done)), 16u);
+  EXPECT_EQ(completion.last, 1);
+}
+
+TEST_F(ReactorTest, LongPiecesOfPostedWorkHoldACompletionUpForOneOfThem) {
+  const ScratchFile file;
+  const std::unique_ptr<Reactor> reactor = Create();
+  CountingCompletion completion;
+  struct Work {
+    static Task<Status> Run(const bool& completed, int& before) {
+      co_await Executor::Current().Yield();
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      before += completed ? 0 : 1;
+      co_return OkStatus();
+    }
+  };
+  std::vector<Task<Status>> pieces;
+  int before = 0;
+  constexpr int kPieces = 40;
+  for (int i = 0; i < kPieces; ++i) {
+    pieces.push_back(Work::Run(completion.done, before));
+  }
+  io_uring_prep_write(reactor->Prepare(&completion), file.fd(), "x", 1, 0);
+  const Status done = RunBlocking(*reactor, WhenAllOk(std::move(pieces)));
+  EXPECT_TRUE(done.ok());
+  EXPECT_LE(before, kPieces / 4);
+}
+
 Task<void> VisitBack(Executor& other, uint64_t& visits, int times) {
   Executor& home = Executor::Current();
   for (int i = 0; i < times; ++i) {

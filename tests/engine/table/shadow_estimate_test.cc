@@ -4,6 +4,7 @@
 
 #include "engine/base/checksum.h"
 #include "tests/engine/table/table_fixture.h"
+#include "tests/support/turns_beside.h"
 
 namespace varve {
 namespace {
@@ -43,6 +44,23 @@ TEST(ShadowEstimate, CountsAKeyInTheNewestSegmentThatHoldsIt) {
   // New keys.
   shadowed = estimate(Keys(30'000, 40'000, 1, 3));
   EXPECT_LT(shadowed[0] + shadowed[1], 300U);
+}
+
+TEST(ShadowEstimate, LetsOthersRunWhileItLooksAtManyKeys) {
+  TableFixture fixture;
+  // Its filter is one page, which all of them are asked of.
+  const TableView view = fixture.Build(Keys(0, 1000, 1, 1));
+  std::vector<uint64_t> hashes;
+  for (uint64_t i = 0; i < 200'000; ++i) {
+    hashes.push_back(Hash64(NumberedKey(i)));
+  }
+  TurnsBeside beside;
+  const auto estimate =
+      fixture.Run(beside.Count(EstimateShadowed(fixture.environment, view, hashes, IoPurpose::kCompaction)));
+  ASSERT_TRUE(estimate.ok()) << estimate.ToString();
+  EXPECT_NEAR(static_cast<double>(estimate->front()), 1000, 1000);
+  // A look for the smallest, one for the page's, and 8192 at a time for the pages and through the filter.
+  EXPECT_GE(beside.turns(), 200'000U / 32'768 * 2 + 200'000U / 8192 * 2);
 }
 
 TEST(ShadowEstimate, SaysNothingOfASegmentWithoutAFilter) {

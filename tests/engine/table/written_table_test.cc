@@ -2,7 +2,9 @@
 // meanwhile.
 #include <gtest/gtest.h>
 
+#include "engine/table/block_reader.h"
 #include "tests/engine/table/table_fixture.h"
+#include "tests/support/turns_beside.h"
 
 namespace varve {
 namespace {
@@ -54,6 +56,22 @@ TEST_P(WrittenTableTest, AMergeReadsThemWithoutTheDevice) {
   const TableView view = BuildMergedSoon(entries);
   EXPECT_EQ(Walk(view), entries);
   EXPECT_EQ(ReadsFor(IoPurpose::kCompaction), 0u);
+}
+
+TEST_P(WrittenTableTest, AMergeCopiesThemInSlices) {
+  const Entries entries = NumberedEntries(kRecords, 300);
+  const TableView view = BuildMergedSoon(entries);
+  std::vector<std::byte> bytes(512 * kKiB);
+  TurnsBeside beside;
+  const Status read =
+      fixture.Run(beside.Count(ReadTableBytes(fixture.environment, view, 0, bytes, IoPurpose::kCompaction)));
+  EXPECT_TRUE(read.ok()) << read.ToString();
+  EXPECT_EQ(ReadsFor(IoPurpose::kCompaction), 0u);
+  EXPECT_GE(beside.turns(), 2U);
+  const std::string_view copied(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  EXPECT_EQ(copied.substr(0, 4096), fixture.device.Peek(TableFixture::DeviceOffsetOf(view, 0), 4096));
+  const std::string last = fixture.device.Peek(TableFixture::DeviceOffsetOf(view, bytes.size() - 4096), 4096);
+  EXPECT_EQ(copied.substr(bytes.size() - 4096), last);
 }
 
 TEST_P(WrittenTableTest, SoDoUsersMeanwhile) {
