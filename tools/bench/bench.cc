@@ -67,11 +67,11 @@ class Bench {
 
  private:
   Status RunOneByOne(uint32_t round) {
-    for (const std::string& engine : options_.engines) {
-      if (absent_.contains(engine)) {
+    for (size_t i = 0; i < options_.engines.size(); ++i) {
+      if (absent_.contains(options_.engines[i])) {
         continue;
       }
-      EngineRun run(options_, *beds_.front(), worker_, signals_, engine, round);
+      EngineRun run(options_, *beds_.front(), worker_, signals_, i, round);
       const Status status = run.DoAll();
       Keep(run, status);
       if (status.Is(ErrorCode::kCancelled)) {

@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -14,12 +13,6 @@
 namespace varve {
 
 namespace {
-
-// Of this process's groups.
-std::string UnusedName() {
-  static std::atomic<uint32_t> made = 0;
-  return fmt::format("varve-bench-{}-{}", getpid(), ++made);
-}
 
 constexpr int kRemovalAttempts = 100;
 constexpr auto kRemovalPause = std::chrono::milliseconds(10);
@@ -48,7 +41,8 @@ constexpr Version1Throttle kVersion1Throttles[] = {
 
 }  // namespace
 
-ControlGroup::ControlGroup(std::string root, const ControlLimits& limits) : root_(std::move(root)) {
+ControlGroup::ControlGroup(std::string root, std::string name, const ControlLimits& limits)
+    : root_(std::move(root)), name_(std::move(name)) {
   const bool limits_device = limits.device_read_bytes_per_second != 0 ||
                              limits.device_written_bytes_per_second != 0 ||
                              limits.device_reads_per_second != 0 || limits.device_writes_per_second != 0;
@@ -104,7 +98,7 @@ void ControlGroup::LimitVersion2(const ControlLimits& limits, bool limits_device
   // Enabling one that is enabled already changes nothing, and they stay enabled.
   WriteTo(root_ + "/cgroup.subtree_control", "+memory");
   WriteTo(root_ + "/cgroup.subtree_control", "+io");
-  const std::string folder = fmt::format("{}/{}", root_, UnusedName());
+  const std::string folder = fmt::format("{}/{}", root_, name_);
   if (!MakeGroup(folder)) {
     return;
   }
@@ -125,7 +119,7 @@ void ControlGroup::LimitVersion2(const ControlLimits& limits, bool limits_device
 }
 
 void ControlGroup::LimitMemoryVersion1(const ControlLimits& limits) {
-  const std::string folder = fmt::format("{}/memory/{}", root_, UnusedName());
+  const std::string folder = fmt::format("{}/memory/{}", root_, name_);
   if (!Exists(root_ + "/memory/memory.limit_in_bytes")) {
     problems_.emplace_back("memory is not limited: no memory control group here");
     return;

@@ -25,9 +25,9 @@ struct ControlLimits {
 // The groups are removed with this object; by then the processes in them must have ended.
 class ControlGroup {
  public:
-  // `root` is where the hierarchies are mounted: /sys/fs/cgroup. Knows version 2 and version 1. A limit that
-  // this machine refuses is left out and named in problems().
-  ControlGroup(std::string root, const ControlLimits& limits);
+  // `root` is where the hierarchies are mounted: /sys/fs/cgroup; `name` is that of no other group. Knows
+  // version 2 and version 1. A limit that this machine refuses is left out and named in problems().
+  ControlGroup(std::string root, std::string name, const ControlLimits& limits);
   ~ControlGroup();
   ControlGroup(const ControlGroup&) = delete;
   ControlGroup& operator=(const ControlGroup&) = delete;
@@ -49,6 +49,7 @@ class ControlGroup {
   bool MakeGroup(const std::string& folder);
 
   std::string root_;
+  std::string name_;
   std::vector<std::string> made_;
   // Files in which a limit was set on a group that stays, and what takes it back.
   std::vector<std::pair<std::string, std::string>> undo_;

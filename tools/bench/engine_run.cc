@@ -1,10 +1,10 @@
-#include "tools/bench/engine_run.h"
-
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <utility>
 
+#include "tools/bench/engine()run.h"
 #include "tools/bench/workload.h"
 #include "tools/device_counters.h"
 
@@ -76,24 +76,20 @@ uint64_t MemoryLimit(const BenchOptions& options, bool writing) {
 }
 
 EngineRun::EngineRun(const BenchOptions& options, Bed& bed, const std::string& worker,
-                     const EndSignals& signals, std::string engine, uint32_t round)
-    : options_(options),
-      bed_(bed),
-      worker_(worker),
-      signals_(signals),
-      engine_(std::move(engine)),
-      round_(round) {
+                     const EndSignals& signals, size_t position, uint32_t round)
+    : options_(options), bed_(bed), worker_(worker), signals_(signals), position_(position), round_(round) {
 }
 
 Status EngineRun::Prepare() {
-  const Result<std::string> place = bed_.Prepare(engine_);
+  const Result<std::string> place = bed_.Prepare(engine());
   if (!place.ok()) {
     return place.error();
   }
-  group_.emplace(kControlGroupRoot, LimitsOf(options_, bed_));
+  group_.emplace(kControlGroupRoot, fmt::format("varve-bench-{}-{}", getpid(), position_),
+                 LimitsOf(options_, bed_));
   notes_.insert(group_->problems().begin(), group_->problems().end());
   arguments_ = options_.worker_arguments;
-  arguments_.insert(arguments_.end(), {"--engine", engine_, "--place", *place});
+  arguments_.insert(arguments_.end(), {"--engine", engine(), "--place", *place});
   if (const std::string stat = DeviceStatPath(bed_.device()); !stat.empty()) {
     arguments_.insert(arguments_.end(), {"--device-stat", stat});
   }
@@ -162,7 +158,7 @@ Status EngineRun::TakeTurn() {
 }
 
 json EngineRun::figures() const {
-  json figures = {{"engine", engine_}, {"round", round_}, {"phases", phases_}};
+  json figures = {{"engine", engine()}, {"round", round_}, {"phases", phases_}};
   const std::optional<uint64_t> peak = group_ ? group_->PeakMemoryBytes() : std::nullopt;
   if (peak) {
     figures["peak_memory_with_page_cache_bytes"] = *peak;
@@ -195,8 +191,8 @@ bool EngineRun::Take(const json& message) {
 void EngineRun::Show(const json& news) {
   const std::string phase = news[0].get<std::string>();
   const std::string title = options_.rounds == 1
-                                ? fmt::format("{} {}", engine_, phase)
-                                : fmt::format("{}/{} {} {}", round_, options_.rounds, engine_, phase);
+                                ? fmt::format("{} {}", engine(), phase)
+                                : fmt::format("{}/{} {} {}", round_, options_.rounds, engine(), phase);
   if (progress_ == nullptr || title != shown_) {
     progress_.reset();
     // In place: it cannot be moved. NOLINTNEXTLINE(modernize-make-unique)

@@ -1,6 +1,7 @@
 // One engine's part of a round of `varve bench`: its bed, its limits, its worker, and what that has told.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -21,9 +22,10 @@ namespace varve {
 // One thread; blocks. Either DoAll(), or Start() and then a turn for each workload and one to close.
 class EngineRun {
  public:
-  // What it is given must outlive it, and the bed is its alone.
+  // Of the engine at `position` of those that are asked for. What it is given must outlive it, and the bed is
+  // its alone.
   EngineRun(const BenchOptions& options, Bed& bed, const std::string& worker, const EndSignals& signals,
-            std::string engine, uint32_t round);
+            size_t position, uint32_t round);
 
   // Every workload, crashes included. Error kCancelled: a signal came.
   Status DoAll();
@@ -34,7 +36,7 @@ class EngineRun {
   // engine is not absent.
   Status TakeTurn();
 
-  const std::string& engine() const { return engine_; }
+  const std::string& engine() const { return options_.engines[position_]; }
   uint32_t round() const { return round_; }
   // The worker was built without it.
   bool absent() const { return absent_; }
@@ -53,7 +55,7 @@ class EngineRun {
   Bed& bed_;
   const std::string& worker_;
   const EndSignals& signals_;
-  const std::string engine_;
+  const size_t position_;
   const uint32_t round_;
   SystemClock clock_;
   std::vector<std::string> arguments_;

@@ -35,10 +35,11 @@ class ControlGroupTest : public ::testing::Test {
 
 TEST_F(ControlGroupTest, Version2LimitsMemoryAndDeviceInOneGroup) {
   Make("cgroup.controllers");
-  const ControlGroup group(root_, {.memory_bytes = 1000,
-                                   .device = "7:3",
-                                   .device_read_bytes_per_second = 400,
-                                   .device_written_bytes_per_second = 500});
+  const ControlGroup group(root_, OwnFolder(),
+                           {.memory_bytes = 1000,
+                            .device = "7:3",
+                            .device_read_bytes_per_second = 400,
+                            .device_written_bytes_per_second = 500});
   EXPECT_TRUE(group.problems().empty());
   EXPECT_EQ(Read(OwnFolder() + "/memory.max"), "1000");
   EXPECT_EQ(group.memory_limit_file(), (root_ / OwnFolder() / "memory.max").string());
@@ -49,7 +50,7 @@ TEST_F(ControlGroupTest, Version2LimitsMemoryAndDeviceInOneGroup) {
 
 TEST_F(ControlGroupTest, ReadsAloneCanBeThrottled) {
   Make("cgroup.controllers");
-  const ControlGroup group(root_, {.device = "7:3", .device_reads_per_second = 90});
+  const ControlGroup group(root_, OwnFolder(), {.device = "7:3", .device_reads_per_second = 90});
   EXPECT_TRUE(group.problems().empty());
   EXPECT_EQ(Read(OwnFolder() + "/io.max"), "7:3 rbps=max wbps=max riops=90 wiops=max");
 }
@@ -58,12 +59,13 @@ TEST_F(ControlGroupTest, Version1ThrottlesTheDeviceInTheRootGroupAndTakesItBack)
   Make("memory/memory.limit_in_bytes");
   Make("blkio/cgroup.procs");
   {
-    const ControlGroup group(root_, {.memory_bytes = 1000,
-                                     .device = "7:3",
-                                     .device_read_bytes_per_second = 400,
-                                     .device_written_bytes_per_second = 500,
-                                     .device_reads_per_second = 30,
-                                     .device_writes_per_second = 60});
+    const ControlGroup group(root_, OwnFolder(),
+                             {.memory_bytes = 1000,
+                              .device = "7:3",
+                              .device_read_bytes_per_second = 400,
+                              .device_written_bytes_per_second = 500,
+                              .device_reads_per_second = 30,
+                              .device_writes_per_second = 60});
     EXPECT_TRUE(group.problems().empty());
     EXPECT_EQ(Read("memory/" + OwnFolder() + "/memory.limit_in_bytes"), "1000");
     EXPECT_EQ(group.memory_limit_file(), (root_ / "memory" / OwnFolder() / "memory.limit_in_bytes").string());
@@ -78,10 +80,11 @@ TEST_F(ControlGroupTest, Version1ThrottlesTheDeviceInTheRootGroupAndTakesItBack)
 }
 
 TEST_F(ControlGroupTest, WhatThisMachineCannotLimitIsSaid) {
-  const ControlGroup group(root_, {.memory_bytes = 1000,
-                                   .device = "7:3",
-                                   .device_read_bytes_per_second = 400,
-                                   .device_written_bytes_per_second = 500});
+  const ControlGroup group(root_, OwnFolder(),
+                           {.memory_bytes = 1000,
+                            .device = "7:3",
+                            .device_read_bytes_per_second = 400,
+                            .device_written_bytes_per_second = 500});
   EXPECT_EQ(group.problems().size(), 2U);
   EXPECT_TRUE(group.procs_files().empty());
   EXPECT_FALSE(group.PeakMemoryBytes().has_value());
@@ -90,7 +93,7 @@ TEST_F(ControlGroupTest, WhatThisMachineCannotLimitIsSaid) {
 
 TEST_F(ControlGroupTest, NothingIsMadeWhereNothingIsLimited) {
   Make("cgroup.controllers");
-  const ControlGroup group(root_, {});
+  const ControlGroup group(root_, OwnFolder(), {});
   EXPECT_TRUE(group.problems().empty());
   EXPECT_FALSE(std::filesystem::exists(root_ / OwnFolder()));
 }
