@@ -88,8 +88,7 @@ class Bench {
     std::vector<Status> outcomes;
     for (size_t i = 0; i < options_.engines.size(); ++i) {
       if (!absent_.contains(options_.engines[i])) {
-        runs.push_back(
-            std::make_unique<EngineRun>(options_, *beds_[i], worker_, signals_, options_.engines[i], round));
+        runs.push_back(std::make_unique<EngineRun>(options_, *beds_[i], worker_, signals_, i, round));
         outcomes.push_back(runs.back()->Start());
       }
     }

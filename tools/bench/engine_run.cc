@@ -1,10 +1,11 @@
+#include "tools/bench/engine_run.h"
+
 #include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "tools/bench/engine()run.h"
 #include "tools/bench/workload.h"
 #include "tools/device_counters.h"
 
