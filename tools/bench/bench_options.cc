@@ -100,6 +100,7 @@ void AddWorkloadOptions(CLI::App& command, RunOptions& options) {
   command.add_option("--number", options.number, "Records")->check(positive)->capture_default_str();
   command.add_option("--operations", options.operations,
                      "Operations of phases that do not fill (default: as many as records)");
+  command.add_option("--reads", options.reads, "Operations of phases that only read (default: as of others)");
   command.add_option("--key-size", options.key_bytes, "Bytes of a key")
       ->check(CLI::Range(kBenchKeyBytesMin, size_t{kKeyBytesMax}))
       ->capture_default_str();

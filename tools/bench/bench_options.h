@@ -21,6 +21,7 @@ struct RunOptions {
   std::vector<std::string> workloads = {"fillrandom", "settle", "readrandom"};
   uint64_t number = 1'000'000;
   uint64_t operations = 0;  // of phases that do not fill; 0: number
+  uint64_t reads = 0;       // of phases that only read; 0: as others
   uint64_t key_bytes = 16;
   uint64_t value_bytes_min = 100;
   uint64_t value_bytes_max = 100;
@@ -47,7 +48,8 @@ struct RunOptions {
   uint32_t spin_micros = 50;  // of varve's threads that ask
   Techniques techniques;
 
-  uint64_t operations_of_reads() const { return operations != 0 ? operations : number; }
+  uint64_t operations_of_updates() const { return operations != 0 ? operations : number; }
+  uint64_t operations_of_reads() const { return reads != 0 ? reads : operations_of_updates(); }
 };
 
 // "varve", or "varve:" and techniques.

@@ -220,7 +220,9 @@ Status RunMix(const Workload& workload, const RunOptions& options, Engine& engin
               const ReportProgress& report, PhaseFigures& figures) {
   static const Workload kWriter = {
       .name = "writer", .description = {}, .update = 1, .distribution = Distribution::kUniform};
-  const uint64_t total = workload.fills ? options.number : options.operations_of_reads();
+  const uint64_t total = workload.fills      ? options.number
+                         : workload.writes() ? options.operations_of_updates()
+                                             : options.operations_of_reads();
   const uint32_t writers = workload.with_writer ? 1 : 0;
   Crew crew{.options = options,
             .engine = engine,
