@@ -98,7 +98,10 @@ TEST_P(WrittenTableTest, AMergeLetsGoOfWhatItHasReadWhereRoomIsReserved) {
 }
 
 TEST_P(WrittenTableTest, OthersReadWhatLiesOnTheDevice) {
-  const TableView view = BuildMergedSoon(NumberedEntries(kRecords, 300));
+  const Entries entries = NumberedEntries(kRecords, 300);
+  const TableView view = BuildMergedSoon(entries);
+  EXPECT_EQ(Walk(view, IoPurpose::kCheck), entries);
+  EXPECT_GT(ReadsFor(IoPurpose::kCheck), 0u);
   EXPECT_TRUE(fixture.Verify(view).empty());
   const uint64_t offset = TableFixture::DeviceOffsetOf(view, 100000);
   std::string damaged = fixture.device.Peek(offset, 1);
