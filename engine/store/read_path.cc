@@ -16,8 +16,9 @@ namespace varve {
 
 namespace {
 
-// One get in this many tells the tables that it asks of itself, and of the others.
-constexpr uint64_t kGetsACount = 8;
+// One get in this many tells the tables that it asks of itself, and of the others. No power of two: users ask
+// in patterns, a name and then what it names, and it is not to be always the same of these.
+constexpr uint64_t kGetsACount = 7;
 
 // Two blocks, and what they exceed their nominal size by.
 constexpr uint32_t kFirstReadBytes = 10 * kKiB;
