@@ -1,6 +1,5 @@
 #include "engine/base/key_fences.h"
 
-#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -13,7 +12,11 @@ namespace {
 uint64_t EightOf(std::string_view bytes) {
   static_assert(std::endian::native == std::endian::little);
   uint64_t eight = 0;
-  std::memcpy(&eight, bytes.data(), std::min(bytes.size(), sizeof(eight)));
+  if (bytes.size() >= sizeof(eight)) {
+    std::memcpy(&eight, bytes.data(), sizeof(eight));
+  } else if (!bytes.empty()) {
+    std::memcpy(&eight, bytes.data(), bytes.size());
+  }
   return __builtin_bswap64(eight);
 }
 

@@ -62,6 +62,13 @@ TEST(KeyFences, LeavesOneKeyToBeComparedWhereEightBytesTell) {
   EXPECT_EQ(fences.Near("b").first, keys.size());
 }
 
+TEST(KeyFences, TakesKeysWithoutBytes) {
+  const std::vector<std::string> keys = {"", "a"};
+  const KeyFences fences(ViewsOf(keys));
+  EXPECT_EQ(fences.LowerBound(std::string_view(), [](size_t) { return false; }), 0U);
+  EXPECT_EQ(fences.LowerBound("b", [](size_t) { return true; }), 2U);
+}
+
 TEST(KeyFences, OfNoKeysHasOnePlace) {
   const KeyFences fences;
   EXPECT_EQ(fences.size(), 0U);
