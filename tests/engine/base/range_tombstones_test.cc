@@ -70,10 +70,26 @@ TEST(RangeTombstones, MemoryIsThatOfAllPartsWhereRangesOverlap) {
   EXPECT_GT(nested.memory_bytes(), 1000 * 1000 / 2 * sizeof(uint64_t));
 }
 
+std::string DrawKey(Prng& random) {
+  return std::string(1, static_cast<char>('a' + random.Below(12)));
+}
+
+// Adds a range between two keys with the next sequence number; false: they were the same.
+bool DrawRange(Prng& random, uint64_t& sequence, std::vector<RangeTombstone>& list) {
+  std::string begin = DrawKey(random);
+  std::string end = DrawKey(random);
+  if (end < begin) {
+    std::swap(begin, end);
+  }
+  if (begin != end) {
+    list.push_back(Of(begin, end, ++sequence));
+  }
+  return begin != end;
+}
+
 // Everything that the set says, against a list that is searched from end to end.
 TEST(RangeTombstones, AnswersAreThoseOfAPlainList) {
   Prng random(7);
-  const auto key = [&] { return std::string(1, static_cast<char>('a' + random.Below(12))); };
   for (int run = 0; run < 200; ++run) {
     RangeTombstones set;
     std::vector<RangeTombstone> list;
@@ -84,21 +100,13 @@ TEST(RangeTombstones, AnswersAreThoseOfAPlainList) {
         EXPECT_TRUE(set.Remove(list[at].sequence));
         EXPECT_FALSE(set.Remove(list[at].sequence));
         list.erase(list.begin() + static_cast<std::ptrdiff_t>(at));
-      } else {
-        std::string begin = key();
-        std::string end = key();
-        if (end < begin) {
-          std::swap(begin, end);
-        }
-        if (begin != end) {
-          list.push_back(Of(begin, end, ++sequence));
-          set.Add(list.back());
-        }
+      } else if (DrawRange(random, sequence, list)) {
+        set.Add(list.back());
       }
       ASSERT_EQ(set.size(), list.size());
-      const std::string asked = key();
+      const std::string asked = DrawKey(random);
       const SequenceNumber at(random.Below(sequence + 2));
-      std::string last = key();
+      std::string last = DrawKey(random);
       last = std::max(last, asked);
       SequenceNumber newest, oldest, over;
       for (const RangeTombstone& t : list) {
@@ -210,7 +218,6 @@ TEST(RangeTombstones, WhatIsNewerThanAllReadersStaysListed) {
 // says the same of what is needed, and forgets nothing that is removed later.
 TEST(RangeTombstones, ForItsReadersAPrunedSetAnswersAsAPlainList) {
   Prng random(11);
-  const auto key = [&] { return std::string(1, static_cast<char>('a' + random.Below(12))); };
   for (int run = 0; run < 300; ++run) {
     RangeTombstones set;
     std::vector<RangeTombstone> list;
@@ -224,13 +231,7 @@ TEST(RangeTombstones, ForItsReadersAPrunedSetAnswersAsAPlainList) {
       }
       std::vector<SequenceNumber> readers = held;
       readers.erase(std::unique(readers.begin(), readers.end()), readers.end());
-      std::string begin = key();
-      std::string end = key();
-      if (end < begin) {
-        std::swap(begin, end);
-      }
-      if (begin != end) {
-        list.push_back(Of(begin, end, ++sequence));
+      if (DrawRange(random, sequence, list)) {
         readers.emplace_back(sequence);
         set.Add(list.back(), readers);
       } else {

@@ -6,37 +6,22 @@
 #include <vector>
 
 #include "engine/base/prng.h"
-#include "tests/engine/store/store_harness.h"
-#include "tests/engine/store/version_watcher.h"
+#include "tests/engine/store/store_with_state.h"
 
 namespace varve::testing {
 namespace {
 
-class StoreDeletes : public ::testing::Test {
+class StoreDeletes : public StoreWithState {
  protected:
   StoreDeletes() {
-    options_ = SmallStoreOptions();
     options_.techniques = Techniques::None();
     options_.techniques.delete_aware = true;
     options_.sst_log_share = 0.5;
   }
 
-  static std::string KeyNumbered(uint64_t n) { return "key" + std::to_string(10'000 + n); }
-
-  void Put(uint64_t n, size_t bytes = 200) {
-    const std::string value = std::to_string(written_++) + std::string(bytes, 'v');
-    ASSERT_TRUE(harness_.Put(KeyNumbered(n), value).ok());
-    state_[KeyNumbered(n)] = value;
-  }
   void Delete(uint64_t n) {
     ASSERT_TRUE(harness_.Delete(KeyNumbered(n)).ok());
     state_.erase(KeyNumbered(n));
-  }
-  void Fill(uint64_t keys) {
-    for (uint64_t n = 0; n < keys; n++) {
-      Put((n * 7919) % keys);
-    }
-    Settle();
   }
   // Every other one deletes one of a hundred neighbours.
   void WriteAtRandom(uint64_t writes, uint64_t keys) {
@@ -51,16 +36,6 @@ class StoreDeletes : public ::testing::Test {
       }
     }
   }
-  void Settle() { ASSERT_TRUE(harness_.Run(harness_.store().Settle()).ok()); }
-  void ExpectAll(uint64_t keys) {
-    EXPECT_EQ(harness_.Scan(), state_);
-    for (uint64_t n = 0; n < keys; n += 7) {
-      const auto expected = state_.find(KeyNumbered(n));
-      EXPECT_EQ(harness_.Get(KeyNumbered(n)),
-                expected == state_.end() ? std::nullopt : std::optional(expected->second))
-          << n;
-    }
-  }
   uint64_t Statistic(std::string_view object, std::string_view name) {
     const std::string json = harness_.store().StatisticsJson();
     const size_t at =
@@ -68,13 +43,7 @@ class StoreDeletes : public ::testing::Test {
     return std::stoull(json.substr(at + name.size() + 3));
   }
 
-  VersionWatcher watcher_;
-  Prng random_{1};
-  uint64_t written_ = 0;
   uint64_t near_ = 0;
-  StoreOptions options_;
-  StoreHarness harness_{{.installs = &watcher_}};
-  State state_;
 };
 
 // Uniform gets keep the cache full of blocks that hardly anybody asks for again.
