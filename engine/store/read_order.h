@@ -19,24 +19,31 @@
 
 namespace varve {
 
+// A table to ask, and where it lies.
+struct TableToAsk {
+  const LiveTable* table = nullptr;
+  uint32_t level = 0;
+  // Of level 0 or of a Log.
+  bool beside_tree = false;
+
+  bool of_log() const { return beside_tree && level != 0; }
+};
+
 // Walks the tables whose range contains one key. `version` must outlive it.
 class TableReadOrder {
  public:
   explicit TableReadOrder(const Version& version) : version_(&version), position_(version.level0().size()) {}
 
-  // Of the table that Next() gave last: its level, and whether it is of level 0 or of a Log.
-  uint32_t level() const { return level_; }
-  bool beside_tree() const { return level_ == 0 || log_.has_value(); }
-  // The tables of that level's buffer to ask for the key, newest first.
-  std::span<const LiveTable* const> Buffered(std::string_view user_key) const {
-    return level_ == 0 ? std::span<const LiveTable* const>() : version_->level(level_).buffer.At(user_key);
+  // The tables of the level's buffer to ask for the key, newest first.
+  std::span<const LiveTable* const> Buffered(uint32_t level, std::string_view user_key) const {
+    return level == 0 ? std::span<const LiveTable* const>() : version_->level(level).buffer.At(user_key);
   }
 
-  // The next table to ask; nullptr when there is none. The key is the same at each call.
-  const LiveTable* Next(std::string_view user_key) {
+  // The next table; nullptr when there is none. The key is the same at each call.
+  TableToAsk Next(std::string_view user_key) {
     while (level_ == 0) {
       if (const LiveTable* const table = NextOf(version_->level0(), user_key)) {
-        return table;
+        return {table, 0, true};
       }
       EnterLevel(1);
     }
@@ -45,7 +52,7 @@ class TableReadOrder {
       if (in_tree_) {
         in_tree_ = false;
         if (const LiveTable* const table = level.tree.Find(user_key)) {
-          return table;
+          return {table, level_, false};
         }
       }
       if (!log_) {
@@ -54,11 +61,11 @@ class TableReadOrder {
       if (!log_->empty()) {
         const LiveTable* const table = log_->front();
         log_ = log_->subspan(1);
-        return table;
+        return {table, level_, true};
       }
       EnterLevel(level_ + 1);
     }
-    return nullptr;
+    return {};
   }
 
  private:

@@ -18,7 +18,7 @@ namespace {
 
 // One get in this many tells the tables that it asks of itself, and of the others. No power of two: users ask
 // in patterns, a name and then what it names, and it is not to be always the same of these.
-constexpr uint64_t kGetsACount = 7;
+constexpr uint64_t kGetsACount = 23;
 
 // Two blocks, and what they exceed their nominal size by.
 constexpr uint32_t kFirstReadBytes = 10 * kKiB;
@@ -114,12 +114,49 @@ std::optional<Store::Lookup> PointRead::TryMemory() {
   return SearchTables();
 }
 
+void PointRead::FillAhead() {
+  std::array<const SegmentDirectories*, kTablesAhead> directories{};
+  ahead_at_ = ahead_end_ = 0;
+  while (ahead_end_ < kTablesAhead) {
+    const TableToAsk next = order_.Next(query_.user_key);
+    if (next.table == nullptr) {
+      break;
+    }
+    if (hidden_below_ > SequenceNumber(0) && next.table->view().largest_sequence() < hidden_below_) {
+      continue;
+    }
+    directories[ahead_end_] = &next.table->directories();
+    ahead_[ahead_end_++] = next;
+  }
+  SegmentDirectories::Prefetch({directories.data(), ahead_end_}, query_.hash);
+}
+
+bool PointRead::NextTable(size_t& turned_away) {
+  while (true) {
+    if (ahead_at_ == ahead_end_) {
+      FillAhead();
+    }
+    if (ahead_at_ == ahead_end_) {
+      return false;
+    }
+    asked_ = ahead_[ahead_at_++];
+    if (counts_for_all_) {
+      asked_.table->CountGet(asked_.beside_tree, kGetsACount);
+    }
+    turned_away = asked_.table->directories().TurnedAway(query_.hash);
+    if (turned_away < asked_.table->view().segments.size()) {
+      return true;
+    }
+    tally_.AddTurnedAway(asked_.level, turned_away);
+  }
+}
+
 bool PointRead::NextWalk() {
   if (in_buffer()) {
     if (!buffered_.empty()) {
       const LiveTable* const table = buffered_.front();
       buffered_ = buffered_.subspan(1);
-      tally_.AddBuffered(order_.level());
+      tally_.AddBuffered(asked_.level);
       walk_.emplace(*tables_, table->view(), table->directories());
     } else {
       walk_.emplace(std::move(*gated_));
@@ -127,20 +164,14 @@ bool PointRead::NextWalk() {
     }
     return true;
   }
-  const LiveTable* table = order_.Next(query_.user_key);
-  while (table != nullptr && hidden_below_ > SequenceNumber(0) &&
-         table->view().largest_sequence() < hidden_below_) {
-    table = order_.Next(query_.user_key);
-  }
-  if (table == nullptr) {
+  size_t turned_away = 0;
+  if (!NextTable(turned_away)) {
     return false;
   }
-  if (counts_for_all_) {
-    table->CountGet(order_.beside_tree(), kGetsACount);
-  }
-  walk_.emplace(*tables_, table->view(), table->directories());
-  if (order_.level() != buffer_asked_of_) {
-    buffered_ = order_.Buffered(query_.user_key);
+  walk_.emplace(*tables_, asked_.table->view(), asked_.table->directories());
+  walk_->PassOver(turned_away);
+  if (asked_.level != buffer_asked_of_) {
+    buffered_ = order_.Buffered(asked_.level, query_.user_key);
     if (!buffered_.empty()) {
       walk_->StopBeforeData();
     }
@@ -159,7 +190,7 @@ std::optional<Store::Lookup> PointRead::SearchTables() {
       if (!walk_->stopped_before_data()) {
         return std::nullopt;
       }
-      buffer_asked_of_ = order_.level();
+      buffer_asked_of_ = asked_.level;
       gated_.emplace(std::move(*walk_));
       walk_.reset();
       continue;
@@ -171,13 +202,12 @@ std::optional<Store::Lookup> PointRead::SearchTables() {
       if (!found.ok()) {
         LeaveBuffer();
       } else {
-        answer = AnswerOf(found, hidden_below_, order_.level(), ReadSource::kBuffer, tally_);
+        answer = AnswerOf(found, hidden_below_, asked_.level, ReadSource::kBuffer, tally_);
       }
       continue;
     }
-    const bool of_log = order_.level() != 0 && order_.beside_tree();
-    answer =
-        AnswerOf(found, hidden_below_, order_.level(), of_log ? ReadSource::kLog : ReadSource::kTree, tally_);
+    answer = AnswerOf(found, hidden_below_, asked_.level,
+                      asked_.of_log() ? ReadSource::kLog : ReadSource::kTree, tally_);
   }
   tally_.AddTo(*counters_);
   return answer;

@@ -37,6 +37,8 @@ class FilterTally {
     asked_[level] += lookup.filters_asked;
     misled_[level] += lookup.filters_misled;
   }
+  // A table of which no more was asked than so many filters.
+  void AddTurnedAway(uint32_t level, size_t filters) { asked_[level] += static_cast<uint16_t>(filters); }
   void AddBuffered(uint32_t level) { buffered_[level] += 1; }
   void AnsweredBy(uint32_t level, ReadSource source) {
     answered_level_ = static_cast<uint8_t>(level);
@@ -91,6 +93,10 @@ class PointRead {
   std::optional<Store::Lookup> SearchTables();
   // Makes walk_ the next search of a table; false: there is none.
   bool NextWalk();
+  // Makes asked_ the next table that may hold the key, for all that filters at hand know, and `turned_away` how
+  // many of its segments do not; false: there is none.
+  bool NextTable(size_t& turned_away);
+  void FillAhead();
   bool in_buffer() const { return gated_.has_value(); }
   // The level answers without its buffer.
   void LeaveBuffer() { buffered_ = {}; }
@@ -104,8 +110,14 @@ class PointRead {
   // Range tombstones hide versions with smaller numbers.
   SequenceNumber hidden_below_;
   TableReadOrder order_;
+  // Tables that come next in the order. What their filters need is fetched into the processor's caches at
+  // once: waiting for memory is most of what a filter costs that says no.
+  static constexpr uint32_t kTablesAhead = 8;
+  std::array<TableToAsk, kTablesAhead> ahead_{};
+  uint32_t ahead_at_ = 0, ahead_end_ = 0;
+  TableToAsk asked_;
   FilterTally tally_;
-  // In the table that the order gave last, or in one of its level's buffer; engaged between two calls: where
+  // In the table that is asked, or in one of its level's buffer; engaged between two calls: where
   // the search stands.
   std::optional<TableLookupWalk> walk_;
   // While a buffer is asked: the search in the table that made it worth asking, before its first data block.

@@ -41,6 +41,12 @@ struct FilterGeometry {
 // Whether the key with this Hash64 may be in the filter; `page` is the payload of page geometry.PageOf(hash),
 // and has geometry.page_bytes() bytes.
 bool FilterMayContain(const FilterGeometry& geometry, std::string_view page, uint64_t hash);
+// Fetches what that looks at into the processor's caches.
+inline void PrefetchFilterLine(const FilterGeometry& geometry, const char* page, uint64_t hash) {
+  const char* const line = page + geometry.OffsetOf(hash);
+  __builtin_prefetch(line);
+  __builtin_prefetch(line + kFilterLineBytes / 2);
+}
 // The same for writing.
 void FilterInsert(const FilterGeometry& geometry, std::string& page, uint64_t hash);
 

@@ -44,44 +44,94 @@ void SegmentDirectory::HoldFooter(HeldBlock block, const SegmentFooter& footer) 
   }
 }
 
-void SegmentDirectory::Hold(uint64_t hash, HeldBlock page, std::string_view payload) {
+bool SegmentDirectory::Hold(uint64_t hash, HeldBlock page, std::string_view payload) {
   Slot& slot = SlotOf(hash);
   const std::lock_guard lock(mutex_);
-  if (slot.payload.load(std::memory_order_relaxed) == nullptr) {
-    held_.push_back(std::move(page));
-    slot.payload.store(payload.data(), std::memory_order_release);
+  if (slot.payload.load(std::memory_order_relaxed) != nullptr) {
+    return false;
   }
+  held_.push_back(std::move(page));
+  slot.payload.store(payload.data(), std::memory_order_release);
+  return true;
 }
 
 SegmentDirectories::~SegmentDirectories() {
   for (size_t i = 0; i < segments_; ++i) {
-    delete known_[i].load(std::memory_order_relaxed);
+    delete known_[i].directory.load(std::memory_order_relaxed);
   }
 }
 
 SegmentDirectory& SegmentDirectories::Learn(size_t segment, const SegmentFooter& footer) {
   auto directory = std::make_unique<SegmentDirectory>(footer);
   SegmentDirectory* known = nullptr;
-  if (known_[segment].compare_exchange_strong(known, directory.get(), std::memory_order_acq_rel)) {
+  if (known_[segment].directory.compare_exchange_strong(known, directory.get(), std::memory_order_acq_rel)) {
     known = directory.release();
   }
   return *known;
 }
 
-void SegmentDirectories::Prefetch(uint64_t hash) const {
-  for (size_t i = 0; i < segments_; ++i) {
-    __builtin_prefetch(Find(i));
+void SegmentDirectories::Hold(size_t segment, uint64_t hash, HeldBlock page, std::string_view payload) {
+  SegmentDirectory& directory = *Find(segment);
+  if (directory.Hold(hash, std::move(page), payload) && directory.geometry().pages == 1) {
+    known_[segment].geometry = directory.geometry();
+    known_[segment].only_page.store(payload.data(), std::memory_order_release);
   }
-  for (size_t i = 0; i < segments_; ++i) {
-    if (const SegmentDirectory* const directory = Find(i)) {
-      directory->PrefetchSlotOf(hash);
+}
+
+size_t SegmentDirectories::TurnedAway(uint64_t hash) const {
+  size_t turned_away = 0;
+  for (; turned_away < segments_; ++turned_away) {
+    const Known& known = known_[segments_ - 1 - turned_away];
+    const char* page = known.only_page.load(std::memory_order_acquire);
+    const FilterGeometry* geometry = &known.geometry;
+    if (page == nullptr) {
+      const SegmentDirectory* const directory = known.directory.load(std::memory_order_acquire);
+      page = directory != nullptr ? directory->HeldPageOf(hash) : nullptr;
+      if (page == nullptr) {
+        break;
+      }
+      geometry = &directory->geometry();
+    }
+    if (FilterMayContain(*geometry, {page, geometry->page_bytes()}, hash)) {
+      break;
     }
   }
-  for (size_t i = 0; i < segments_; ++i) {
-    if (const SegmentDirectory* const directory = Find(i)) {
-      directory->PrefetchPageOf(hash);
+  return turned_away;
+}
+
+template <typename Visit>
+void SegmentDirectories::VisitAll(std::span<const SegmentDirectories* const> tables, Visit visit) {
+  for (const SegmentDirectories* const table : tables) {
+    for (size_t i = 0; i < table->segments_; ++i) {
+      visit(table->known_[i]);
     }
   }
+}
+
+void SegmentDirectories::Prefetch(std::span<const SegmentDirectories* const> tables, uint64_t hash) {
+  VisitAll(tables, [](const Known& known) { __builtin_prefetch(&known); });
+  bool all_have_one_page = true;
+  VisitAll(tables, [&](const Known& known) {
+    if (const char* const page = known.only_page.load(std::memory_order_acquire)) {
+      PrefetchFilterLine(known.geometry, page, hash);
+    } else {
+      all_have_one_page = false;
+      __builtin_prefetch(known.directory.load(std::memory_order_acquire));
+    }
+  });
+  if (all_have_one_page) {
+    return;
+  }
+  const auto visit_others = [&](auto visit) {
+    VisitAll(tables, [&](const Known& known) {
+      const SegmentDirectory* const directory = known.directory.load(std::memory_order_acquire);
+      if (directory != nullptr && known.only_page.load(std::memory_order_relaxed) == nullptr) {
+        visit(*directory);
+      }
+    });
+  };
+  visit_others([&](const SegmentDirectory& directory) { directory.PrefetchSlotOf(hash); });
+  visit_others([&](const SegmentDirectory& directory) { directory.PrefetchPageOf(hash); });
 }
 
 }  // namespace varve

@@ -1,7 +1,7 @@
 // What lookups have learnt of a table's segments: where the filters lie, once somebody has read their
 // footers, and what is asked again and again of filters, footers and indexes: held in the block cache, and at
 // hand without a search in it. Most gets are turned away by most filters; held, one takes two of the
-// processor's cache misses in place of nine.
+// processor's cache misses in place of nine, and those of all tables that may hold a key are waited for at once.
 //
 // Threads: any, concurrently.
 #pragma once
@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -64,9 +65,9 @@ class SegmentDirectory {
   const BlockHandle& PageOf(uint64_t hash) const { return SlotOf(hash).handle; }
   // The payload of that page; nullptr: it is not held.
   const char* HeldPageOf(uint64_t hash) const { return SlotOf(hash).payload.load(std::memory_order_acquire); }
-  // From now on the page is held, as long as this lives. Precondition: `payload` is that of the page that
-  // `page` holds, and has geometry().page_bytes() bytes.
-  void Hold(uint64_t hash, HeldBlock page, std::string_view payload);
+  // From now on the page is held, as long as this lives; false: somebody was sooner. Precondition: `payload` is
+  // that of the page that `page` holds, and has geometry().page_bytes() bytes.
+  bool Hold(uint64_t hash, HeldBlock page, std::string_view payload);
 
   // nullptr: it is not held.
   const SegmentFooter* Footer() const { return footer_.load(std::memory_order_acquire); }
@@ -79,7 +80,7 @@ class SegmentDirectory {
   void PrefetchSlotOf(uint64_t hash) const { __builtin_prefetch(&SlotOf(hash)); }
   void PrefetchPageOf(uint64_t hash) const {
     if (const char* const payload = HeldPageOf(hash)) {
-      __builtin_prefetch(payload + geometry_.OffsetOf(hash));
+      PrefetchFilterLine(geometry_, payload, hash);
     }
   }
 
@@ -103,21 +104,39 @@ class SegmentDirectory {
 class SegmentDirectories {
  public:
   explicit SegmentDirectories(size_t segments)
-      : known_(std::make_unique<std::atomic<SegmentDirectory*>[]>(segments)), segments_(segments) {}
+      : known_(std::make_unique<Known[]>(segments)), segments_(segments) {}
   SegmentDirectories(const SegmentDirectories&) = delete;
   SegmentDirectories& operator=(const SegmentDirectories&) = delete;
   ~SegmentDirectories();
 
   // nullptr until the segment's footer was learnt. Lives as long as this.
-  SegmentDirectory* Find(size_t segment) const { return known_[segment].load(std::memory_order_acquire); }
+  SegmentDirectory* Find(size_t segment) const {
+    return known_[segment].directory.load(std::memory_order_acquire);
+  }
   // The footer of that segment, which has a filter.
   SegmentDirectory& Learn(size_t segment, const SegmentFooter& footer);
-  // Fetches what a lookup will need of the held filters of several segments, all at once.
-  void Prefetch(uint64_t hash) const;
+  // As SegmentDirectory::Hold, of one that Find knows.
+  void Hold(size_t segment, uint64_t hash, HeldBlock page, std::string_view payload);
+  // How many segments, from the newest on, cannot hold a key with this hash: their filters are held and say so.
+  size_t TurnedAway(uint64_t hash) const;
+  // Fetches what a lookup will need of the held filters of all segments of several tables, all at once.
+  static void Prefetch(std::span<const SegmentDirectories* const> tables, uint64_t hash);
 
  private:
-  // Each is set once and owned.
-  std::unique_ptr<std::atomic<SegmentDirectory*>[]> known_;
+  // Of one segment. Those of a table lie side by side, and most filters of small segments have one page: asked
+  // by way of it, they cost a lookup no wait but that for their line.
+  struct Known {
+    // Set once and owned.
+    std::atomic<SegmentDirectory*> directory{nullptr};
+    // Where the filter has one page and that is held: its payload, and what `directory` says of the filter.
+    std::atomic<const char*> only_page{nullptr};
+    FilterGeometry geometry;
+  };
+  // Calls `visit` for each segment of each table.
+  template <typename Visit>
+  static void VisitAll(std::span<const SegmentDirectories* const> tables, Visit visit);
+
+  std::unique_ptr<Known[]> known_;
   size_t segments_;
 };
 

@@ -111,10 +111,6 @@ TableLookupWalk::Outcome TableLookupWalk::Fail(uint64_t table_offset, std::strin
 }
 
 TableLookupWalk::Outcome TableLookupWalk::RunSegment(const PointQuery& query) {
-  const size_t segments = view_->segments.size();
-  if (segments > 1 && segments_left_ == segments) {
-    directories_->Prefetch(query.hash);
-  }
   directory_ = directories_->Find(segments_left_ - 1);
   filter_passed_ = false;
   footer_block_ = BlockRef();
@@ -148,7 +144,7 @@ TableLookupWalk::Outcome TableLookupWalk::RunFilter(const PointQuery& query) {
     return Fail(handle.table_offset, "a filter page has a wrong length");
   }
   if (held) {
-    directory_->Hold(query.hash, std::move(held), payload);
+    directories_->Hold(segments_left_ - 1, query.hash, std::move(held), payload);
   }
   // Unless the filter was found by way of the footer, that comes now.
   stage_ = footer_block_ ? Stage::kIndex : Stage::kFooter;

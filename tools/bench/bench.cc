@@ -16,6 +16,7 @@
 #include "tools/bench/comparison.h"
 #include "tools/bench/engine_run.h"
 #include "tools/bench/worker_process.h"
+#include "tools/bench/workload.h"
 #include "tools/report.h"
 
 namespace varve {
@@ -41,6 +42,23 @@ json MachineJson() {
           {"cpu", model},
           {"cpus", sysconf(_SC_NPROCESSORS_ONLN)},
           {"memory_bytes", uint64_t{memory.totalram} * memory.mem_unit}};
+}
+
+// How many phases each turn has: one, but what an engine has been given to write it merges in the same turn, up
+// to the phase that settles it. Else it would go on while others have their turn: beside their requests, and
+// counted nowhere.
+std::vector<size_t> PhasesOfTurns(const std::vector<std::string>& workloads) {
+  std::vector<size_t> turns;
+  bool settled = true;
+  for (const std::string& name : workloads) {
+    const Workload& workload = *FindWorkload(name);
+    if (settled) {
+      turns.push_back(0);
+    }
+    ++turns.back();
+    settled = workload.kind == PhaseKind::kSettle || (settled && !workload.writes());
+  }
+  return turns;
 }
 
 class Bench {
@@ -81,7 +99,7 @@ class Bench {
     return OkStatus();
   }
 
-  // Each phase of all engines before the next one of any, in one order and then in the other: what changes on
+  // Each turn of all engines before the next one of any, in one order and then in the other: what changes on
   // the machine while they run, changes for all of them.
   Status RunInTurns(uint32_t round) {
     std::vector<std::unique_ptr<EngineRun>> runs;
@@ -92,12 +110,13 @@ class Bench {
         outcomes.push_back(runs.back()->Start());
       }
     }
-    const size_t turns = options_.run.workloads.size() + 1;  // the last one closes
-    for (size_t turn = 0; turn < turns; ++turn) {
+    std::vector<size_t> turns = PhasesOfTurns(options_.run.workloads);
+    turns.push_back(1);  // it closes
+    for (size_t turn = 0; turn < turns.size(); ++turn) {
       for (size_t i = 0; i < runs.size(); ++i) {
         const size_t next = turn % 2 == 0 ? i : runs.size() - 1 - i;
         if (outcomes[next].ok() && !runs[next]->absent()) {
-          outcomes[next] = runs[next]->TakeTurn();
+          outcomes[next] = runs[next]->TakeTurn(turns[turn]);
         }
         if (outcomes[next].Is(ErrorCode::kCancelled)) {
           return outcomes[next];

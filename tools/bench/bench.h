@@ -1,5 +1,5 @@
 // `varve bench`: rounds in which every engine runs the same phases on the same device, one after the other,
-// or phase by phase in turn.
+// or in turns.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,8 @@ struct BenchOptions {
   BedOptions bed;
   std::vector<std::string> engines = {"varve", "rocksdb", "leveldb"};
   uint32_t rounds = 1;
-  // The engines run at once, each on a device of its own, and take turns phase by phase.
+  // The engines run at once, each on a device of its own, and take turns: phases that read one
+  // by one, others with all up to the next settle.
   bool interleave = false;
   RunOptions run;
   // Memory of an engine's process with its page cache. 0: as DefaultMemoryLimit says, phase by phase.

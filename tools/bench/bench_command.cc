@@ -137,8 +137,8 @@ void AddBenchCommand(CLI::App& app, int& exit_code, const char* version) {
       ->capture_default_str();
   command->add_flag(
       "--interleave", options.interleave,
-      "The engines run at once, each on a device of its own of --memory, and take turns phase by "
-      "phase: what changes on the machine changes for all of them");
+      "The engines run at once, each on a device of its own of --memory, and take turns, each a "
+      "phase with its settling: what changes on the machine changes for all of them");
   command->add_option("--memory-limit", arguments->memory_limit,
                       "Memory of an engine with its page cache, or none (default: the cache, three write "
                       "buffers, or one in reads of a settled store, and 64M)");

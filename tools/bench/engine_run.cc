@@ -151,10 +151,13 @@ Status EngineRun::Start() {
   return OkStatus();
 }
 
-Status EngineRun::TakeTurn() {
-  process_->GiveTurn();
-  Status status = process_->Follow(signals_, crashed_, [&](const json& message) { return !Take(message); });
-  progress_.reset();
+Status EngineRun::TakeTurn(size_t phases) {
+  Status status;
+  for (size_t phase = 0; phase < phases && status.ok() && !absent_; ++phase) {
+    process_->GiveTurn();
+    status = process_->Follow(signals_, crashed_, [&](const json& message) { return !Take(message); });
+    progress_.reset();
+  }
   return status;
 }
 

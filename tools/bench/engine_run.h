@@ -32,9 +32,9 @@ class EngineRun {
 
   // Prepares the bed and starts the worker, which opens the engine.
   Status Start();
-  // Returns when the phase has ended. Precondition: Start() and the turns before were successes, and the
-  // engine is not absent.
-  Status TakeTurn();
+  // Returns when the next so many phases have ended. Precondition: Start() and the turns before were successes,
+  // and the engine is not absent.
+  Status TakeTurn(size_t phases);
 
   const std::string& engine() const { return options_.engines[position_]; }
   uint32_t round() const { return round_; }

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -200,12 +201,17 @@ void PhaseMeter::Finish(PhaseFigures& figures, bool engine_was_reopened) {
   }
 }
 
-Result<std::unique_ptr<Lanes>> Lanes::Start(uint32_t threads, uint32_t spin_micros, const Clock& clock) {
+Result<std::unique_ptr<Lanes>> Lanes::Start(uint32_t threads, uint32_t spin_micros, bool pinned,
+                                             const Clock& clock) {
+  const auto cpus = static_cast<uint32_t>(sysconf(_SC_NPROCESSORS_ONLN));
   std::unique_ptr<Lanes> lanes(new Lanes());
   for (uint32_t i = 0; i <= threads; ++i) {
     ReactorThread::Options options;
     options.name = i == threads ? "bench-writer" : fmt::format("bench-{}", i);
     options.reactor.spin_nanos = uint64_t{spin_micros} * 1000;
+    if (pinned && i < threads) {
+      options.cpu = static_cast<int>(cpus - 1 - i % cpus);
+    }
     Result<std::unique_ptr<ReactorThread>> thread = ReactorThread::Start(std::move(options), clock);
     if (!thread.ok()) {
       return thread.error();

@@ -225,7 +225,10 @@ Status RunPhases(const WorkerOptions& worker, const RunOptions& options) {
     BoundHeaps();
   }
   const SystemClock clock;
-  const Result<std::unique_ptr<Lanes>> lanes = Lanes::Start(options.threads, options.spin_micros, clock);
+  // Engines that are compared turn by turn ask from the same CPU: none is as busy as another with what else
+  // there is to do.
+  const Result<std::unique_ptr<Lanes>> lanes =
+      Lanes::Start(options.threads, options.spin_micros, worker.in_turns, clock);
   if (!lanes.ok()) {
     return lanes.error();
   }

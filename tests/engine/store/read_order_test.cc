@@ -15,8 +15,8 @@ namespace {
 std::string AskedFor(const Version& version, std::string_view key) {
   std::string asked;
   TableReadOrder order(version);
-  while (const LiveTable* const table = order.Next(key)) {
-    asked += std::to_string(table->id().value) + (order.beside_tree() ? "* " : " ");
+  for (TableToAsk next = order.Next(key); next.table != nullptr; next = order.Next(key)) {
+    asked += std::to_string(next.table->id().value) + (next.beside_tree ? "* " : " ");
   }
   return asked;
 }

@@ -102,6 +102,54 @@ TEST(LookupFilters, FilterPagesThatAreAskedAgainAndAgainAreHeld) {
   EXPECT_EQ(fixture.cache.statistics().held_bytes, 0U);
 }
 
+// One filter of several pages, one of a single page.
+TEST(LookupFilters, SegmentsThatHeldFiltersTurnAwayArePassedOver) {
+  TableFixture fixture;
+  const TableView view =
+      fixture.Append(fixture.Build(NumberedEntries(9000, 20, 2)), NumberedEntries(400, 30, 7));
+  SegmentDirectories directories(view.segments.size());
+  const auto get = [&](std::string_view key, size_t pass_over) {
+    const PointQuery query(key, kSequenceNumberMax);
+    TableLookupWalk walk(fixture.environment, view, directories);
+    walk.PassOver(pass_over);
+    while (!walk.Run(query)) {
+      Result<BlockRef> block = fixture.Run(walk.ReadWanted(CacheFill::kAll));
+      EXPECT_TRUE(block.ok());
+      walk.Provide(std::move(block).value());
+    }
+    return walk.TakeResult();
+  };
+  std::vector<std::string> keys;
+  for (uint64_t i = 0; i < 9000; ++i) {
+    keys.insert(keys.end(), {NumberedKey(7 * i), NumberedKey(2 * i), NumberedKey(i) + "x"});
+  }
+  for (int round = 0; round < 3; ++round) {
+    size_t turned_away = 0;
+    size_t all_of_them = 0;
+    for (const std::string& key : keys) {
+      const SegmentDirectories* const tables[] = {&directories, &directories};
+      SegmentDirectories::Prefetch(tables, Hash64(key));
+      const size_t passed = directories.TurnedAway(Hash64(key));
+      turned_away += passed;
+      const std::string held = ValueOf(fixture.Get(view, key));
+      if (passed == view.segments.size()) {
+        ASSERT_EQ(held, "(absent)");
+        ++all_of_them;
+        continue;
+      }
+      const Result<TableLookup> found = get(key, passed);
+      ASSERT_EQ(ValueOf(found), held);
+      ASSERT_GE(found->filters_asked, passed);
+      ASSERT_EQ(ValueOf(get(key, 0)), held);
+    }
+    // At first nothing is held; then the newest segment turns nearly all away, both those that are not there.
+    if (round == 2) {
+      EXPECT_GT(turned_away, keys.size());
+      EXPECT_GT(all_of_them, 8000U);
+    }
+  }
+}
+
 // The same of the footer and of the index's blocks: what is found costs no search in the cache but for its
 // data.
 TEST(LookupFilters, FootersAndIndexBlocksThatAreAskedAgainAndAgainAreHeld) {
