@@ -64,7 +64,7 @@ TEST(DeleteAdaptation, TheCostOfLevel0IsWhatItsMergesMoveAndWhatReadersAsk) {
   // 16 flushes, 4 at a time: level 1 is read and written 4 times.
   EXPECT_DOUBLE_EQ(Level0Cost(Writes(), Store(), limits, 4), 2.0 * 4 * 16 * kMiB);
   // Two tables to ask on average.
-  EXPECT_DOUBLE_EQ(Level0Cost(WritesAndGets(1000), Store(), limits, 4), 2.0 * 4 * 16 * kMiB + 1000 * 2 * 128);
+  EXPECT_DOUBLE_EQ(Level0Cost(WritesAndGets(1000), Store(), limits, 4), 2.0 * 4 * 16 * kMiB + 1000 * 2 * 16);
   Mix scans = WritesAndScans(1000);
   scans.deletes = 0;
   EXPECT_DOUBLE_EQ(Level0Cost(scans, Store(), limits, 4), 2.0 * 4 * 16 * kMiB + 1000 * 2 * 16 * kKiB);
@@ -89,9 +89,9 @@ TEST(DeleteAdaptation, DeletesThatWaitInLevel0CostScans) {
 
 TEST(DeleteAdaptation, MoreGathersInLevel0WhereLittleIsRead) {
   EXPECT_EQ(BestLevel0Tables(Writes(), Store(), Limits()), 8U);
-  EXPECT_EQ(BestLevel0Tables(WritesAndGets(30'000), Store(), Limits()), 8U);
+  EXPECT_EQ(BestLevel0Tables(WritesAndGets(240'000), Store(), Limits()), 8U);
   // The square root of four times what a merge moves, over what a table costs.
-  EXPECT_EQ(BestLevel0Tables(WritesAndGets(233'000), Store(), Limits()), 6U);
+  EXPECT_EQ(BestLevel0Tables(WritesAndGets(1'864'000), Store(), Limits()), 6U);
   EXPECT_EQ(BestLevel0Tables(WritesAndScans(4'000), Store(), Limits()), 4U);
   EXPECT_EQ(BestLevel0Tables(WritesAndScans(100'000), Store(), Limits()), 2U);
 }
@@ -144,7 +144,7 @@ TEST(DeleteAdaptation, WhatIsNearlyAsGoodStays) {
   AdaptationLimits limits = Limits();
   limits.first.level0_tables = 7;
   DeleteAdaptation adaptation(limits);
-  const Mix mix = WritesAndGets(233'000);
+  const Mix mix = WritesAndGets(1'864'000);
   ASSERT_EQ(BestLevel0Tables(mix, Store(), limits), 6U);
   EXPECT_FALSE(adaptation.OnWindow(mix, Store()));
   // A byte is worth a fifth more than before.
