@@ -93,8 +93,8 @@ class PointRead {
   std::optional<Store::Lookup> SearchTables();
   // Makes walk_ the next search of a table; false: there is none.
   bool NextWalk();
-  // Makes asked_ the next table that may hold the key, for all that filters at hand know, and `turned_away` how
-  // many of its segments do not; false: there is none.
+  // Makes asked_ the next table that may hold the key, for all that filters at hand know, and `turned_away`
+  // how many of its segments do not; false: there is none.
   bool NextTable(size_t& turned_away);
   void FillAhead();
   bool in_buffer() const { return gated_.has_value(); }

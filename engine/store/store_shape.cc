@@ -64,9 +64,10 @@ constexpr double kDeleteShareMax = 0.25;
 // As for ranges (engine/tree/hidden_purge.cc): a byte that comes back costs three that are written.
 constexpr double kReclaimMin = 1.0 / 3;
 constexpr double kSlackMax = 2;
-// Of filters in level 0 where more tables gather there. They hold a hundredth of the keys, and with a tenth
-// of the false positives all of them mislead fewer gets than half as many did.
-constexpr double kBitsPerKeyOfLargeLevel0 = 16;
+// Of filters where many tables lie over a key and few keys in all: in level 0 where merges for deletes let it
+// grow, in level 1 where tables wait in its Log. With a tenth of the false positives all of them mislead
+// fewer gets than half as many did.
+constexpr double kBitsPerKeyOfDeepLevel = 16;
 // With scans alone, an eighth of what is written: a level then has little more to give than that.
 constexpr double kReclaimLeast = 0.125;
 // Fewer tables than half, or more than twice as many, gather in level 0 whatever users do: what readers pay
@@ -139,7 +140,8 @@ uint64_t StoreShape::TableBytesOf(uint64_t record_bytes, uint64_t records) const
 SegmentOptions StoreShape::OptionsOf(uint32_t level) const {
   SegmentOptions options;
   options.block_bytes = block_bytes;
-  options.bits_per_key = level == 0 && techniques.delete_aware ? kBitsPerKeyOfLargeLevel0 : kBitsPerKey;
+  const bool deep = (level == 0 && techniques.delete_aware) || (level == 1 && techniques.sst_log);
+  options.bits_per_key = deep ? kBitsPerKeyOfDeepLevel : kBitsPerKey;
   if (filter_budget != nullptr) {
     options.bits_per_key = filter_budget->BitsPerKeyOf(level);
     options.bits_per_key_max = kBitsPerKeyMax;

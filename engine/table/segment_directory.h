@@ -1,7 +1,8 @@
 // What lookups have learnt of a table's segments: where the filters lie, once somebody has read their
 // footers, and what is asked again and again of filters, footers and indexes: held in the block cache, and at
 // hand without a search in it. Most gets are turned away by most filters; held, one takes two of the
-// processor's cache misses in place of nine, and those of all tables that may hold a key are waited for at once.
+// processor's cache misses in place of nine, and those of all tables that may hold a key are waited for at
+// once.
 //
 // Threads: any, concurrently.
 #pragma once
@@ -65,8 +66,8 @@ class SegmentDirectory {
   const BlockHandle& PageOf(uint64_t hash) const { return SlotOf(hash).handle; }
   // The payload of that page; nullptr: it is not held.
   const char* HeldPageOf(uint64_t hash) const { return SlotOf(hash).payload.load(std::memory_order_acquire); }
-  // From now on the page is held, as long as this lives; false: somebody was sooner. Precondition: `payload` is
-  // that of the page that `page` holds, and has geometry().page_bytes() bytes.
+  // From now on the page is held, as long as this lives; false: somebody was sooner. Precondition: `payload`
+  // is that of the page that `page` holds, and has geometry().page_bytes() bytes.
   bool Hold(uint64_t hash, HeldBlock page, std::string_view payload);
 
   // nullptr: it is not held.
@@ -117,14 +118,15 @@ class SegmentDirectories {
   SegmentDirectory& Learn(size_t segment, const SegmentFooter& footer);
   // As SegmentDirectory::Hold, of one that Find knows.
   void Hold(size_t segment, uint64_t hash, HeldBlock page, std::string_view payload);
-  // How many segments, from the newest on, cannot hold a key with this hash: their filters are held and say so.
+  // How many segments, from the newest on, cannot hold a key with this hash: their filters are held and say
+  // so.
   size_t TurnedAway(uint64_t hash) const;
   // Fetches what a lookup will need of the held filters of all segments of several tables, all at once.
   static void Prefetch(std::span<const SegmentDirectories* const> tables, uint64_t hash);
 
  private:
-  // Of one segment. Those of a table lie side by side, and most filters of small segments have one page: asked
-  // by way of it, they cost a lookup no wait but that for their line.
+  // Of one segment. Those of a table lie side by side, and most filters of small segments have one page:
+  // asked by way of it, they cost a lookup no wait but that for their line.
   struct Known {
     // Set once and owned.
     std::atomic<SegmentDirectory*> directory{nullptr};

@@ -94,8 +94,8 @@ class TableLookupWalk {
   // The data block that may hold the key, once a walk to the depth of blocks has answered kInBlock.
   const BlockHandle& data_block() const { return child_; }
   void Provide(BlockRef block) { provided_ = std::move(block); }
-  // Before the first Run: the filters of so many segments, from the newest on, have said that they do not hold
-  // the key (SegmentDirectories::TurnedAway). Less than all.
+  // Before the first Run: the filters of so many segments, from the newest on, have said that they do not
+  // hold the key (SegmentDirectories::TurnedAway). Less than all.
   void PassOver(size_t segments) {
     segments_left_ -= segments;
     filters_asked_ = static_cast<uint16_t>(segments);

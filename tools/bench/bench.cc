@@ -44,9 +44,9 @@ json MachineJson() {
           {"memory_bytes", uint64_t{memory.totalram} * memory.mem_unit}};
 }
 
-// How many phases each turn has: one, but what an engine has been given to write it merges in the same turn, up
-// to the phase that settles it. Else it would go on while others have their turn: beside their requests, and
-// counted nowhere.
+// How many phases each turn has: one, but what an engine has been given to write it merges in the same turn,
+// up to the phase that settles it. Else it would go on while others have their turn: beside their requests,
+// and counted nowhere.
 std::vector<size_t> PhasesOfTurns(const std::vector<std::string>& workloads) {
   std::vector<size_t> turns;
   bool settled = true;

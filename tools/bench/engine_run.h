@@ -32,8 +32,8 @@ class EngineRun {
 
   // Prepares the bed and starts the worker, which opens the engine.
   Status Start();
-  // Returns when the next so many phases have ended. Precondition: Start() and the turns before were successes,
-  // and the engine is not absent.
+  // Returns when the next so many phases have ended. Precondition: Start() and the turns before were
+  // successes, and the engine is not absent.
   Status TakeTurn(size_t phases);
 
   const std::string& engine() const { return options_.engines[position_]; }

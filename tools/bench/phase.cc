@@ -202,7 +202,7 @@ void PhaseMeter::Finish(PhaseFigures& figures, bool engine_was_reopened) {
 }
 
 Result<std::unique_ptr<Lanes>> Lanes::Start(uint32_t threads, uint32_t spin_micros, bool pinned,
-                                             const Clock& clock) {
+                                            const Clock& clock) {
   const auto cpus = static_cast<uint32_t>(sysconf(_SC_NPROCESSORS_ONLN));
   std::unique_ptr<Lanes> lanes(new Lanes());
   for (uint32_t i = 0; i <= threads; ++i) {

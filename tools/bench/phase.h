@@ -81,8 +81,8 @@ using ReportProgress = std::function<void(uint64_t done, uint64_t total)>;
 class Lanes {
  public:
   // `threads` that ask, and one for the writer beside reads. `spin_micros`: how long each looks for the
-  // device's answer before it sleeps. `pinned`: each that asks stays on one CPU, the first on the last. `clock`
-  // must outlive them.
+  // device's answer before it sleeps. `pinned`: each that asks stays on one CPU, the first on the last.
+  // `clock` must outlive them.
   static Result<std::unique_ptr<Lanes>> Start(uint32_t threads, uint32_t spin_micros, bool pinned,
                                               const Clock& clock);
 
