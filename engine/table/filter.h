@@ -41,14 +41,14 @@ struct FilterGeometry {
 // Whether the key with this Hash64 may be in the filter; `page` is the payload of page geometry.PageOf(hash),
 // and has geometry.page_bytes() bytes.
 bool FilterMayContain(const FilterGeometry& geometry, std::string_view page, uint64_t hash);
-// Fetches what that looks at into the processor's caches.
+// The same for writing.
+void FilterInsert(const FilterGeometry& geometry, std::string& page, uint64_t hash);
+// Fetches the line that both look at into the processor's caches.
 inline void PrefetchFilterLine(const FilterGeometry& geometry, const char* page, uint64_t hash) {
   const char* const line = page + geometry.OffsetOf(hash);
   __builtin_prefetch(line);
   __builtin_prefetch(line + kFilterLineBytes / 2);
 }
-// The same for writing.
-void FilterInsert(const FilterGeometry& geometry, std::string& page, uint64_t hash);
 
 // The share of absent keys for which such a filter answers "maybe", by the model of the paper's section 3:
 // the keys fall into lines as a Poisson distribution says, and each line is a Bloom filter of its own. 1
