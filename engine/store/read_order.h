@@ -10,10 +10,12 @@
 // without (LSbM, algorithm 3). What it answers is what they would; it is never needed for a right answer.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include "engine/version/version.h"
 
@@ -45,25 +47,20 @@ class TableReadOrder {
       if (const LiveTable* const table = NextOf(version_->level0(), user_key)) {
         return {table, 0, true};
       }
-      EnterLevel(1);
+      SearchLevels(user_key);
+      level_ = 1;
     }
     while (level_ < kLevels) {
-      const Level& level = version_->level(level_);
-      if (in_tree_) {
-        in_tree_ = false;
-        if (const LiveTable* const table = level.tree.Find(user_key)) {
-          return {table, level_, false};
-        }
+      Found& found = found_[level_];
+      if (found.in_tree != nullptr) {
+        return {std::exchange(found.in_tree, nullptr), level_, false};
       }
-      if (!log_) {
-        log_ = level.log_index.At(user_key);
-      }
-      if (!log_->empty()) {
-        const LiveTable* const table = log_->front();
-        log_ = log_->subspan(1);
+      if (!found.in_log.empty()) {
+        const LiveTable* const table = found.in_log.front();
+        found.in_log = found.in_log.subspan(1);
         return {table, level_, true};
       }
-      EnterLevel(level_ + 1);
+      level_++;
     }
     return {};
   }
@@ -78,23 +75,33 @@ class TableReadOrder {
     }
     return nullptr;
   }
-  // `level`, or the next below it that holds anything.
-  void EnterLevel(uint32_t level) {
-    while (level < kLevels && version_->level(level).tree.empty() && version_->level(level).log.empty()) {
-      level++;
+  // All levels at once, step by step: a step waits for memory that is elsewhere as a rule, and so that of one
+  // level waits together with those of the others.
+  void SearchLevels(std::string_view user_key) {
+    std::array<size_t, kLevels> chunks{};
+    for (uint32_t i = 1; i < kLevels; i++) {
+      chunks[i] = version_->level(i).tree.ChunkOf(user_key);
     }
-    level_ = level;
-    in_tree_ = true;
-    log_.reset();
+    for (uint32_t i = 1; i < kLevels; i++) {
+      found_[i].in_log = version_->level(i).log_index.At(user_key);
+    }
+    for (uint32_t i = 1; i < kLevels; i++) {
+      found_[i].in_tree = version_->level(i).tree.FindIn(chunks[i], user_key);
+    }
   }
+
+  // What is left to ask of a level.
+  struct Found {
+    const LiveTable* in_tree = nullptr;
+    std::span<const LiveTable* const> in_log;
+  };
 
   const Version* version_;
   uint32_t level_ = 0;
-  bool in_tree_ = false;
   // Of level 0, which is walked backwards: how many are left.
   size_t position_;
-  // Once the level's Log is asked: what it has left to ask.
-  std::optional<std::span<const LiveTable* const>> log_;
+  // Once level 0 has been asked. [0] is not used.
+  std::array<Found, kLevels> found_;
 };
 
 }  // namespace varve

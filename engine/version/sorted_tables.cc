@@ -67,14 +67,27 @@ SortedTables::Cursor SortedTables::Seek(std::string_view user_key) const {
     return {this, at, 0};
   }
   const Chunk& chunk = *chunks_[at];
-  return {this, at, chunk.largest_keys.LowerBound(user_key, [&](size_t i) {
-            return chunk.tables[i]->largest_key() < user_key;
-          })};
+  return {this, at, chunk.BorderAt(user_key, chunk.borders.Near(user_key)) / 2};
 }
 
-const LiveTable* SortedTables::Find(std::string_view user_key) const {
-  const Cursor cursor = Seek(user_key);
-  return cursor.Valid() && cursor->smallest_key() <= user_key ? cursor.shared().get() : nullptr;
+const LiveTable* SortedTables::FindIn(size_t at, std::string_view user_key) const {
+  if (at == chunks_.size()) {
+    return nullptr;
+  }
+  const Chunk& chunk = *chunks_[at];
+  const KeyFences::Range near = chunk.borders.Near(user_key);
+  const size_t border = chunk.BorderAt(user_key, near);
+  const LiveTable* const table = chunk.tables[border / 2].get();
+  // Within a range, or at its beginning: most often none of its keys has to be looked at.
+  const bool holds = border % 2 == 1 || (border < near.end && table->smallest_key() == user_key);
+  return holds ? table : nullptr;
+}
+
+size_t SortedTables::Chunk::BorderAt(std::string_view user_key, KeyFences::Range near) const {
+  return KeyFences::LowerBoundWithin(near, [&](size_t i) {
+    const LiveTable& table = *tables[i / 2];
+    return (i % 2 == 0 ? table.smallest_key() : table.largest_key()) < user_key;
+  });
 }
 
 std::vector<std::shared_ptr<const LiveTable>> SortedTables::Overlapping(const KeyRangeView& range) const {
@@ -94,13 +107,14 @@ bool SortedTables::AnyOverlaps(const KeyRangeView& range) const {
 std::shared_ptr<const SortedTables::Chunk> SortedTables::MakeChunk(
     std::vector<std::shared_ptr<const LiveTable>> tables) {
   auto chunk = std::make_shared<Chunk>();
-  std::vector<std::string_view> largest_keys;
-  largest_keys.reserve(tables.size());
+  std::vector<std::string_view> borders;
+  borders.reserve(2 * tables.size());
   for (const std::shared_ptr<const LiveTable>& table : tables) {
     chunk->totals.Add(*table);
-    largest_keys.push_back(table->largest_key());
+    borders.push_back(table->smallest_key());
+    borders.push_back(table->largest_key());
   }
-  chunk->largest_keys = KeyFences(largest_keys);
+  chunk->borders = KeyFences(borders);
   chunk->tables = std::move(tables);
   return chunk;
 }

@@ -83,8 +83,12 @@ class SortedTables {
   Cursor Last() const;
   // To the first table whose largest key is at or after `user_key`: the only one that may hold it.
   Cursor Seek(std::string_view user_key) const;
-  // The table whose range contains `user_key`, or nullptr. The hit path of a lookup.
-  const LiveTable* Find(std::string_view user_key) const;
+  // The table whose range contains `user_key`, or nullptr. The hit path of a lookup. In two steps for those
+  // who search several at once, so that these wait for memory together: FindIn(ChunkOf(key), key).
+  const LiveTable* Find(std::string_view user_key) const { return FindIn(ChunkOf(user_key), user_key); }
+  // The chunk that holds the first table whose largest key is at or after `user_key`.
+  size_t ChunkOf(std::string_view user_key) const;
+  const LiveTable* FindIn(size_t chunk, std::string_view user_key) const;
   // In key order.
   std::vector<std::shared_ptr<const LiveTable>> Overlapping(const KeyRangeView& range) const;
   bool AnyOverlaps(const KeyRangeView& range) const;
@@ -97,15 +101,17 @@ class SortedTables {
  private:
   struct Chunk {
     std::vector<std::shared_ptr<const LiveTable>> tables;  // not empty
-    KeyFences largest_keys;
+    // Of each table its smallest key and its largest.
+    KeyFences borders;
     TableTotals totals;
+
+    // The first border that is not before `user_key`, which has `near` for its neighbours.
+    size_t BorderAt(std::string_view user_key, KeyFences::Range near) const;
   };
   using ChunkList = std::vector<std::shared_ptr<const Chunk>>;
   class Builder;
 
   static std::shared_ptr<const Chunk> MakeChunk(std::vector<std::shared_ptr<const LiveTable>> tables);
-  // The chunk that holds the first table whose largest key is at or after `user_key`.
-  size_t ChunkOf(std::string_view user_key) const;
 
   ChunkList chunks_;
   // Of each chunk's last table.

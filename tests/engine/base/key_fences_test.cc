@@ -46,6 +46,31 @@ TEST(KeyFences, FindsEveryKeysPlaceAmongAnyOthers) {
   }
 }
 
+// A layer of the search tree ends with a line of eight, or within one; the largest number is a key's too.
+TEST(KeyFences, FindsPlacesInTreesOfAnyNumberOfLayers) {
+  for (const size_t count : {7, 8, 9, 63, 64, 65, 511, 512, 513, 4097}) {
+    for (const bool with_largest : {false, true}) {
+      std::vector<std::string> keys;
+      for (size_t i = 0; i < count; ++i) {
+        keys.push_back({static_cast<char>(i >> 8), static_cast<char>(i)});
+      }
+      if (with_largest) {
+        keys.back() = std::string(12, '\xff');
+      }
+      const KeyFences fences(ViewsOf(keys));
+      const auto place_of = [&](const std::string& key) {
+        return fences.LowerBound(key, [&](size_t at) { return keys[at] < key; });
+      };
+      for (size_t i = 0; i < count; ++i) {
+        ASSERT_EQ(place_of(keys[i]), i);
+        ASSERT_EQ(place_of(keys[i] + "a"), i + 1);
+      }
+      EXPECT_EQ(place_of(std::string(8, '\xff')), with_largest ? count - 1 : count);
+      EXPECT_EQ(place_of(std::string(13, '\xff')), count);
+    }
+  }
+}
+
 TEST(KeyFences, LeavesOneKeyToBeComparedWhereEightBytesTell) {
   std::vector<std::string> keys;
   for (char c = 'a'; c <= 'z'; ++c) {

@@ -88,9 +88,11 @@ claim "with filters of as much memory" json monkey.json \
   "all(9 < sum(level['filter_bytes'] for level in levels)
        / sum(level['filter_bytes'] / level['filter_bits_per_key'] for level in levels if level['filter_bytes'] > 0) < 10.3
        for levels in (phase(run['engine'], 'readmissing')['levels'] for run in runs))"
+# How much of the keys a small level holds when it has settled differs from run to run: of a get that asks them all.
 claim "that mislead fewer gets" json monkey.json \
-  "(sum(level['filters_misled'] for level in phase('varve:monkey', 'readmissing')['levels'])
-    < 0.95 * sum(level['filters_misled'] for level in phase('varve:none', 'readmissing')['levels']))"
+  "(sums := [sum(level['filters_misled'] / level['filters_asked']
+                 for level in phase(engine, 'readmissing')['levels'] if level['filters_asked'] > 0)
+             for engine in ('varve:monkey', 'varve:none')]) and sums[0] < 0.8 * sums[1]"
 claim "engines on one device cannot take turns" sh -c \
   "! '$varve' bench --device image --interleave --engines varve 2>err && grep -q 'a device for each' err"
 claim "nor can one that is to crash" sh -c \
@@ -119,7 +121,7 @@ elif [ "$(id -u)" -eq 0 ] && [ -e /dev/loop-control ] && command -v mkfs.ext4 >/
        and all([p['name'] for p in r['phases']] == 'fillseq,settle,readrandom,reopen,readmissing'.split(',') for r in runs)
        and all(r['phases'][2]['found'] == 20000 and 'error' not in r for r in runs))"
     claim "an engine settles in its own turn" sh -c "'$varve' bench --memory 256M --interleave --number 100000 --memtable 1M \
-      --table-size 1M --level1 2M --cache 4M --engines varve:none,varve:none --workloads fillrandom,settle --json settled.json"
+      --table-size 1M --level1 2M --cache 4M --memory-limit 2G --engines varve:none,varve:none --workloads fillrandom,settle --json settled.json"
     claim "what it writes then is counted" json settled.json \
       "min(w := [r['phases'][1]['device']['written_bytes'] for r in runs]) > 0.2 * max(w) > 1 << 20"
     claim "all find the same keys" json peers.json "len({phase(r['engine'], 'readrandom')['found'] for r in runs}) == 1"
