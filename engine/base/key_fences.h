@@ -3,11 +3,9 @@
 // factor of eight in their number, and what is left to compare whole is a key or two.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <ranges>
 #include <span>
 #include <string>
 #include <string_view>
@@ -39,9 +37,17 @@ class KeyFences {
   // The same, where `near` is Near(key).
   template <typename IsBefore>
   static size_t LowerBoundWithin(Range near, IsBefore is_before) {
-    const auto positions = std::views::iota(near.first, near.end);
-    return near.first +
-           static_cast<size_t>(std::ranges::partition_point(positions, is_before) - positions.begin());
+    size_t i = near.first;
+    for (size_t left = near.end - near.first; left > 0;) {
+      const size_t half = left / 2;
+      if (is_before(i + half)) {
+        i += half + 1;
+        left -= half + 1;
+      } else {
+        left = half;
+      }
+    }
+    return i;
   }
 
  private:

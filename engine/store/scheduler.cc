@@ -103,6 +103,9 @@ Task<void> Scheduler::CommitLoop() {
       progress_.WakeAll();
     } else if (environment_.wal.last_sequence() > environment_.wal.durable_sequence()) {
       unsynced_.Set();
+    } else if (tree_.deletes.enabled()) {
+      at_rest_since_.store(environment_.wal.durable_sequence());
+      Wake();
     }
   }
   commit_ended_.Set();
@@ -189,6 +192,9 @@ void Scheduler::StartCompactionsLocked() {
       picker_.deletes = LimitsOfDeletesLocked();
     }
     std::optional<CompactionPlan> plan = PickTreeCompaction(*version, tree_, picker_);
+    if (!plan && tree_.deletes.enabled() && IsAtRestLocked()) {
+      plan = PickLevel0AtRest(*version, tree_, picker_);
+    }
     if (!plan) {
       return;
     }

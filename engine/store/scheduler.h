@@ -173,6 +173,9 @@ class Scheduler {
   // scheduler_deletes.cc
   DeleteLimits LimitsOfDeletesLocked() const;
   void SwitchForDeletesLocked();
+  // Whether users write nothing: somebody waits for the store to settle, or nothing was written since a
+  // commit at the end of an interval (users who sync all that they write leave none to do).
+  bool IsAtRestLocked() const;
   void StartPurgesLocked();
   void AdaptLocked();
   // As TableOutput has it, what merges write there.
@@ -247,6 +250,8 @@ class Scheduler {
   WaitList progress_;
   std::atomic<bool> space_exhausted_{false};
   std::atomic<bool> readers_have_paid_{false};
+  // The last that was written when a commit found all of it durable.
+  std::atomic<SequenceNumber> at_rest_since_{};
   // Under mutex_: a table that readers have paid for could not be merged yet; the end of a job is the time to
   // try again.
   bool readers_wait_ = false;

@@ -41,6 +41,10 @@ DeleteLimits Scheduler::LimitsOfDeletesLocked() const {
   return limits;
 }
 
+bool Scheduler::IsAtRestLocked() const {
+  return !settling_.empty() || environment_.wal.last_sequence() == at_rest_since_.load();
+}
+
 // Tombstones are small: a memtable of them alone may hide many times its size, which comes back only once
 // they have left it.
 void Scheduler::SwitchForDeletesLocked() {

@@ -52,6 +52,7 @@ constexpr double kFilterShareMax = 0.004;
 // spares more writes; with a Log, what all of them waste is bounded as well (docs/design/sst-log.md).
 constexpr double kWastedShareMin = 0.17;
 constexpr double kWastedShareMinWithSegments = 0.28;
+constexpr double kWastedShareMinWithSegmentsAndDeletes = 0.12;
 constexpr double kWastedShareMinWithSegmentsAndLog = 0.34;
 constexpr double kWastedShareWithinBound = 0.45;
 constexpr double kWastedShareMax = 1.0;
@@ -167,7 +168,9 @@ MergeLimits StoreShape::LimitsOf(uint32_t level, double share_of_store) const {
   // A level with half of the store or more gets the least; a smaller one may waste as many bytes as that.
   const double with_log =
       share_of_store >= kShareOfMost ? kWastedShareWithinBound : kWastedShareMinWithSegmentsAndLog;
-  const double with_segments = tree.log_share > 0 ? with_log : kWastedShareMinWithSegments;
+  const double without_log =
+      techniques.delete_aware ? kWastedShareMinWithSegmentsAndDeletes : kWastedShareMinWithSegments;
+  const double with_segments = tree.log_share > 0 ? with_log : without_log;
   const double least = limits.append ? with_segments : kWastedShareMin;
   limits.wasted_share_max = std::clamp(least / 2 / std::max(share_of_store, 0.01), least, kWastedShareMax);
   limits.growth_max = growth_max;

@@ -342,6 +342,11 @@ std::optional<CompactionPlan> PickTreeCompaction(const Version& version, const T
   return std::nullopt;
 }
 
+std::optional<CompactionPlan> PickLevel0AtRest(const Version& version, const TreeConfig& config,
+                                               const TreePickerState& state) {
+  return Level0Score(version, config, 1) >= 1 ? PickLevel0(version, config, state) : std::nullopt;
+}
+
 std::optional<CompactionPlan> PickForReaders(const Version& version, const TreeConfig& config,
                                              const TreePickerState& state, bool& others_wait) {
   std::optional<CompactionPlan> level0 = PlanOfLevel0(version, config, state.busy, PlanReason::kReads);

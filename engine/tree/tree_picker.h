@@ -61,6 +61,11 @@ uint64_t CompactionDebtBytes(const Version& version, const TreeConfig& config, c
 std::optional<CompactionPlan> PickTreeCompaction(const Version& version, const TreeConfig& config,
                                                  const TreePickerState& state);
 
+// Level 0 where users do not write: what it waits for beyond its trigger (TreeConfig::level0_tables_max) are
+// tables that do not come.
+std::optional<CompactionPlan> PickLevel0AtRest(const Version& version, const TreeConfig& config,
+                                               const TreePickerState& state);
+
 // Level 0, once readers have paid for its tables what taking them down writes; else the first table, from the
 // top down and in Trees before Logs, whose readers have paid for its segments (LiveTable::ReadersHavePaid)
 // and that is in no job: it is merged with itself, in its place; else such a group of a Log, which goes down.

@@ -88,6 +88,23 @@ TEST_F(StoreDeletes, WhatMovesFarDownIsKeptForNoMerge) {
   EXPECT_LE(Statistic("written", "charged_bytes"), above + above / 4);
 }
 
+// It waits for more tables than the trigger says, though only for those that come.
+TEST_F(StoreDeletes, Level0WaitsNoLongerWhenUsersDo) {
+  options_.techniques.append_merge = true;
+  options_.level0_tables_trigger = 2;
+  ASSERT_TRUE(harness_.Open(options_).ok());
+  Fill(10'000);
+  size_t most = 0;
+  for (uint64_t i = 0; i < 20'000; i++) {
+    Put(random_.Below(10'000));
+    most = std::max(most, watcher_.newest().level0().size());
+  }
+  EXPECT_GT(most, 4U);
+  Settle();
+  EXPECT_LT(watcher_.newest().level0().size(), 4U);
+  ExpectAll(10'000);
+}
+
 TEST_F(StoreDeletes, WhatARangeOfDeletesHidesIsGoneOnceTheStoreHasSettled) {
   ASSERT_TRUE(harness_.Open(options_).ok());
   Fill(4'000);
