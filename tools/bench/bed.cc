@@ -13,7 +13,9 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -32,6 +34,10 @@ namespace {
 // Of varve stores and ext4 filesystems that this tool made: it may overwrite them without being told to.
 constexpr const char* kLabel = "varve-bench";
 constexpr const char* kMemoryFolder = "/dev/shm";
+// How long the kernel may take to let go of a device that was mounted: a process that another engine's run is
+// about to start holds the mount until it has become that program.
+constexpr int kReleaseAttempts = 200;
+constexpr auto kReleasePause = std::chrono::milliseconds(10);
 
 Error Failure(std::string_view what, int number) {
   return DeviceError(fmt::format("{}: {}", what, std::strerror(number)));
@@ -138,7 +144,11 @@ Status Bed::DiscardAll() {
   if (stat(device_.c_str(), &place) != 0 || !S_ISBLK(place.st_mode)) {
     return OkStatus();
   }
-  const int descriptor = open(device_.c_str(), O_RDWR | O_EXCL | O_CLOEXEC);
+  int descriptor = open(device_.c_str(), O_RDWR | O_EXCL | O_CLOEXEC);
+  for (int attempt = 0; attempt < kReleaseAttempts && descriptor < 0 && errno == EBUSY; ++attempt) {
+    std::this_thread::sleep_for(kReleasePause);
+    descriptor = open(device_.c_str(), O_RDWR | O_EXCL | O_CLOEXEC);
+  }
   if (descriptor < 0) {
     return Failure(device_, errno);
   }
