@@ -53,7 +53,7 @@ constexpr double kFilterShareMax = 0.004;
 constexpr double kWastedShareMin = 0.17;
 constexpr double kWastedShareMinWithSegments = 0.28;
 // Merges for deletes spare more writes than this costs, and are to leave a store no larger.
-constexpr double kWastedShareMinWithSegmentsAndDeletes = 0.12;
+constexpr double kWastedShareMinWithSegmentsAndDeletes = 0.11;
 constexpr double kWastedShareMinWithSegmentsAndLog = 0.34;
 constexpr double kWastedShareWithinBound = 0.45;
 constexpr double kWastedShareMax = 1.0;
