@@ -43,7 +43,7 @@ class TableReadOrder {
 
   // The next table; nullptr when there is none. The key is the same at each call.
   TableToAsk Next(std::string_view user_key) {
-    while (level_ == 0) {
+    if (level_ == 0) {
       if (const LiveTable* const table = NextOf(version_->level0(), user_key)) {
         return {table, 0, true};
       }

@@ -104,7 +104,7 @@ Task<void> Scheduler::CommitLoop() {
     } else if (environment_.wal.last_sequence() > environment_.wal.durable_sequence()) {
       unsynced_.Set();
     } else if (tree_.deletes.enabled()) {
-      at_rest_since_.store(environment_.wal.durable_sequence());
+      at_rest_since_ = environment_.wal.durable_sequence();
       Wake();
     }
   }

@@ -250,8 +250,6 @@ class Scheduler {
   WaitList progress_;
   std::atomic<bool> space_exhausted_{false};
   std::atomic<bool> readers_have_paid_{false};
-  // The last that was written when a commit found all of it durable.
-  std::atomic<SequenceNumber> at_rest_since_{};
   // Under mutex_: a table that readers have paid for could not be merged yet; the end of a job is the time to
   // try again.
   bool readers_wait_ = false;
@@ -271,6 +269,8 @@ class Scheduler {
   AsyncEvent range_ended_;
   AsyncEvent interruption_ended_;
   bool started_ = false;
+  // The last that was written when a commit found all of it durable.
+  SequenceNumber at_rest_since_;
 
   mutable std::mutex mutex_;
   // All under mutex_.

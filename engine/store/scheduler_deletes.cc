@@ -42,7 +42,7 @@ DeleteLimits Scheduler::LimitsOfDeletesLocked() const {
 }
 
 bool Scheduler::IsAtRestLocked() const {
-  return !settling_.empty() || environment_.wal.last_sequence() == at_rest_since_.load();
+  return !settling_.empty() || environment_.wal.last_sequence() == at_rest_since_;
 }
 
 // Tombstones are small: a memtable of them alone may hide many times its size, which comes back only once

@@ -144,10 +144,11 @@ Status Bed::DiscardAll() {
   if (stat(device_.c_str(), &place) != 0 || !S_ISBLK(place.st_mode)) {
     return OkStatus();
   }
-  int descriptor = open(device_.c_str(), O_RDWR | O_EXCL | O_CLOEXEC);
+  const auto take = [&] { return open(device_.c_str(), O_RDWR | O_EXCL | O_CLOEXEC); };
+  int descriptor = take();
   for (int attempt = 0; attempt < kReleaseAttempts && descriptor < 0 && errno == EBUSY; ++attempt) {
     std::this_thread::sleep_for(kReleasePause);
-    descriptor = open(device_.c_str(), O_RDWR | O_EXCL | O_CLOEXEC);
+    descriptor = take();
   }
   if (descriptor < 0) {
     return Failure(device_, errno);
