@@ -103,7 +103,7 @@ Task<void> Scheduler::CommitLoop() {
       progress_.WakeAll();
     } else if (environment_.wal.last_sequence() > environment_.wal.durable_sequence()) {
       unsynced_.Set();
-    } else if (tree_.deletes.enabled()) {
+    } else if (tree_.level0_tables_max > tree_.level0_tables_trigger) {
       at_rest_since_ = environment_.wal.durable_sequence();
       Wake();
     }
@@ -192,7 +192,7 @@ void Scheduler::StartCompactionsLocked() {
       picker_.deletes = LimitsOfDeletesLocked();
     }
     std::optional<CompactionPlan> plan = PickTreeCompaction(*version, tree_, picker_);
-    if (!plan && tree_.deletes.enabled() && IsAtRestLocked()) {
+    if (!plan && IsAtRestLocked()) {
       plan = PickLevel0AtRest(*version, tree_, picker_);
     }
     if (!plan) {

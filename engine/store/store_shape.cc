@@ -27,10 +27,6 @@ constexpr uint64_t kLogPerMemtable = 2;
 // Of small memtables: each is one more to ask for every read.
 constexpr uint64_t kLevel0TablesMin = 4;
 constexpr uint64_t kLevel0TablesMax = 8;
-// Where level 1 hands on to its Log all that it gets, a merge of level 0 rewrites nothing there, and is only
-// as good as it is large: it waits for so many times as much. What comes of it are as many fewer sorted runs
-// in the Log, so readers ask about as many tables (docs/design/sst-log.md).
-constexpr uint64_t kLevel0TimesWithLog = 2;
 // Of the level below, as tables: bounds what one table's merge reads and writes.
 constexpr uint32_t kGrandparentTablesMax = 8;
 // What index, filters and padding add to the records of a merge; with outlines, those that are new and those
@@ -66,8 +62,8 @@ constexpr double kDeleteShareMax = 0.25;
 // As for ranges (engine/tree/hidden_purge.cc): a byte that comes back costs three that are written.
 constexpr double kReclaimMin = 1.0 / 3;
 constexpr double kSlackMax = 2;
-// Of filters where many tables lie over a key and few keys in all: in level 0 where merges for deletes let it
-// grow, in level 1 where tables wait in its Log. With a tenth of the false positives all of them mislead
+// Of filters where many tables lie over a key and few keys in all: in level 0 where it waits for more, in
+// level 1 where tables wait in its Log. With a tenth of the false positives all of them mislead
 // fewer gets than half as many did.
 constexpr double kBitsPerKeyOfDeepLevel = 16;
 // With scans alone, an eighth of what is written: a level then has little more to give than that.
@@ -79,6 +75,10 @@ constexpr uint32_t kLevel0Times = 2;
 // has all that it may have is written anew: what counts is how many merges there are, so there may be more
 // tables.
 constexpr uint32_t kLevel0TimesWithSegments = 4;
+// Where level 1 hands on to its Log all that it gets, a merge of level 0 rewrites nothing there, and is only
+// as good as it is large. What comes of it are as many fewer sorted runs in the Log, so readers ask about as
+// many tables (docs/design/sst-log.md).
+constexpr uint32_t kLevel0TimesWithLog = 3;
 constexpr uint64_t kLevel0PerDevice = 16;
 constexpr double kSlackMin = 0.25;
 // A byte that comes to a level where segments are appended writes next to nothing of what it overlaps: there
@@ -89,13 +89,15 @@ constexpr double kSlackMinWithSegments = 0.9;
 constexpr double kHolesLostSectors512 = 0.3;
 constexpr double kHolesLostSectors4096 = 0.6;
 
-// Where merges for deletes let level 0 grow: as many as gather there at most.
+// Where tables wait in a Log, or merges for deletes let level 0 grow: as many as gather there at most.
 uint32_t Level0TablesMaxOf(const StoreShape& shape, uint64_t usable) {
-  const bool later = shape.techniques.append_merge || shape.tree.log_share > 0;
   const uint64_t tables = shape.tree.level0_tables_trigger;
-  const bool appends_only = shape.techniques.append_merge && shape.tree.log_share == 0;
-  const uint64_t by_trigger = tables * (appends_only ? kLevel0TimesWithSegments : kLevel0Times);
-  const uint64_t most = std::min(by_trigger, (later ? 2 : 1) * kLevel0TablesMax);
+  uint64_t most = std::min<uint64_t>(tables * kLevel0Times, kLevel0TablesMax);
+  if (shape.tree.log_share > 0) {
+    most = std::min<uint64_t>(tables, kLevel0TablesMax) * kLevel0TimesWithLog;
+  } else if (shape.techniques.append_merge) {
+    most = std::min<uint64_t>(tables * kLevel0TimesWithSegments, 2 * kLevel0TablesMax);
+  }
   const uint64_t by_device = usable / kLevel0PerDevice / shape.memtable_bytes;
   return static_cast<uint32_t>(std::max(std::min(most, by_device), tables));
 }
@@ -142,7 +144,7 @@ uint64_t StoreShape::TableBytesOf(uint64_t record_bytes, uint64_t records) const
 SegmentOptions StoreShape::OptionsOf(uint32_t level) const {
   SegmentOptions options;
   options.block_bytes = block_bytes;
-  const bool deep = (level == 0 && techniques.delete_aware) || (level == 1 && techniques.sst_log);
+  const bool deep = (level == 0 && techniques.delete_aware) || (level <= 1 && techniques.sst_log);
   options.bits_per_key = deep ? kBitsPerKeyOfDeepLevel : kBitsPerKey;
   if (filter_budget != nullptr) {
     options.bits_per_key = filter_budget->BitsPerKeyOf(level);
@@ -222,12 +224,14 @@ StoreShape ShapeOf(const Layout& layout, const StoreOptions& options, uint32_t b
     shape.tree.beyond_level_of_most_max = kBeyondLevelOfMostMax;
   }
   // A merge of level 0 writes a level of such a size anew: it waits until it brings as much.
-  const uint64_t times = shape.tree.log_share > 0 ? kLevel0TimesWithLog : 1;
   const uint64_t tables_as_first =
-      std::clamp(times * first_bytes / shape.memtable_bytes, kLevel0TablesMin, times * kLevel0TablesMax);
+      std::clamp(first_bytes / shape.memtable_bytes, kLevel0TablesMin, kLevel0TablesMax);
   shape.tree.level0_tables_trigger = options.level0_tables_trigger > 0
                                          ? options.level0_tables_trigger
                                          : static_cast<uint32_t>(tables_as_first);
+  if (shape.tree.log_share > 0 || shape.techniques.delete_aware) {
+    shape.tree.level0_tables_max = Level0TablesMaxOf(shape, usable);
+  }
   // Half of what a memtable may hold: keys that were overwritten in it, and its own overhead, make the table
   // smaller. What a close or a wish for space writes out is smaller by far.
   shape.tree.level0_full_table_bytes = shape.memtable_bytes / 2;
@@ -239,7 +243,6 @@ StoreShape ShapeOf(const Layout& layout, const StoreOptions& options, uint32_t b
     shape.tree.deletes.reclaim_min = kReclaimMin;
     shape.tree.deletes.slack_max = kSlackMax;
     shape.tree.deletes.slack_min = shape.techniques.append_merge ? kSlackMinWithSegments : kSlackMin;
-    shape.tree.level0_tables_max = Level0TablesMaxOf(shape, usable);
     shape.adaptation = AdaptationLimitsOf(shape);
   }
   // Deletes get as much again as the merges that they wait for. The log has taken its segments before users

@@ -89,16 +89,23 @@ double Level0Score(const Version& version, const TreeConfig& config, double slac
          (static_cast<double>(std::max(config.level0_tables_trigger, 1u)) * slack);
 }
 
-// Of level 0, all that its trigger waits for.
+// What level 0 may wait for at most, as a multiple of its trigger.
+double Level0WaitMax(const TreeConfig& config) {
+  return std::max(static_cast<double>(config.level0_tables_max) / std::max(config.level0_tables_trigger, 1u),
+                  1.0);
+}
+
+// Of level 0, all that its trigger waits for. With a Log its merge rewrites next to nothing of level 1: it
+// always waits for as much as may be.
 LevelBounds Level0Bounds(const TreeConfig& config) {
   // A table counts as full from the half of a memtable on.
   const double table =
       config.level0_full_table_bytes == 0
           ? static_cast<double>(config.level1_bytes) / std::max(config.level0_tables_trigger, 1u)
           : 2.0 * static_cast<double>(config.level0_full_table_bytes);
-  const double tables = std::max(config.level0_tables_trigger, 1u);
-  const double tables_max = std::max<double>(config.level0_tables_max, tables);
-  return {tables * table, tables * table, tables_max * table};
+  const double capacity = std::max(config.level0_tables_trigger, 1u) * table;
+  const double most = Level0WaitMax(config) * capacity;
+  return {capacity, config.log_share > 0 ? most : capacity, most};
 }
 
 // What the levels may hold before they are due.
@@ -277,6 +284,9 @@ uint64_t LevelCapacityBytes(const TreeConfig& config, uint32_t level) {
 LevelSlack SlackOfLevels(const Version& version, const TreeConfig& config) {
   LevelSlack slack;
   slack.fill(1);
+  if (config.log_share > 0) {
+    slack[0] = Level0WaitMax(config);
+  }
   const DeleteConfig& deletes = config.deletes;
   const uint32_t last = version.last_level();
   if (!deletes.enabled() || deletes.slack_max <= 1 || last < 2) {

@@ -48,9 +48,10 @@ struct TreePickerState {
 LogConfig LogConfigOf(const TreeConfig& config);
 
 uint64_t LevelCapacityBytes(const TreeConfig& config, uint32_t level);
-// What the levels are to hold in place of their capacities, as a multiple, with merges for deletes: all 1
-// without. By what bytes write on their way down (engine/tree/level_targets.h); what a level is larger,
-// less by as much as it would pay to merge it for its deletes. Of level 0 it is the trigger that counts.
+// What the levels are to hold in place of their capacities, as a multiple. Beside a Log level 0 waits for as
+// much as it may; all others are 1 but with merges for deletes. By what bytes write on their way down
+// (engine/tree/level_targets.h); what a level is larger, less by as much as it would pay to merge it for its
+// deletes. Of level 0 it is the trigger that counts.
 using LevelSlack = std::array<double, kLevels>;
 LevelSlack SlackOfLevels(const Version& version, const TreeConfig& config);
 // At least 1 when a compaction is due. `slack` is SlackOfLevels, here and below.
@@ -61,8 +62,8 @@ uint64_t CompactionDebtBytes(const Version& version, const TreeConfig& config, c
 std::optional<CompactionPlan> PickTreeCompaction(const Version& version, const TreeConfig& config,
                                                  const TreePickerState& state);
 
-// Level 0 where users do not write: what it waits for beyond its trigger (TreeConfig::level0_tables_max) are
-// tables that do not come.
+// Level 0 at its trigger, where users do not write: what it waits for beyond (TreeConfig::level0_tables_max)
+// are tables that do not come.
 std::optional<CompactionPlan> PickLevel0AtRest(const Version& version, const TreeConfig& config,
                                                const TreePickerState& state);
 

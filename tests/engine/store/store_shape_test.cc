@@ -76,6 +76,22 @@ TEST(StoreShape, AppendingLeavesOutTheLevelOfLevel0sSize) {
   }
 }
 
+TEST(StoreShape, BesideALogThreeTimesAsMuchGathersInLevel0) {
+  StoreOptions options;
+  options.techniques.sst_log = true;
+  EXPECT_EQ(ShapeFor(64 * kGiB, true, options).tree.level0_tables_trigger, 4U);
+  EXPECT_EQ(ShapeFor(64 * kGiB, true, options).tree.level0_tables_max, 12U);
+  options.memtable_bytes = 1 * kMiB;
+  options.table_bytes = 1 * kMiB;
+  options.level1_bytes = 8 * kMiB;
+  EXPECT_EQ(ShapeFor(64 * kGiB, true, options).tree.level0_tables_max, 24U);
+  EXPECT_EQ(ShapeFor(64 * kGiB, false, options).tree.level0_tables_max, 24U);
+  // Not where they would take more than a sixteenth of the device.
+  EXPECT_LT(ShapeFor(256 * kMiB, true, options).tree.level0_tables_max, 17U);
+  options.techniques.sst_log = false;
+  EXPECT_LE(ShapeFor(64 * kGiB, true, options).tree.level0_tables_max, 8U);
+}
+
 StoreShape ShapeForDeletes(uint64_t device_bytes, bool append, bool sst_log, uint64_t level1_bytes) {
   StoreOptions options;
   options.memtable_bytes = 2 * kMiB;
@@ -94,8 +110,8 @@ TEST(StoreShape, WithDeletesMoreTablesGatherInLevel0) {
   EXPECT_EQ(most(false, false, 16 * kMiB), 8U) << "gets ask each";
   EXPECT_EQ(most(true, false, 8 * kMiB), 16U) << "each merge leaves a segment in every table of level 1";
   EXPECT_EQ(most(true, false, 16 * kMiB), 16U);
-  EXPECT_EQ(most(false, true, 8 * kMiB), 16U);
-  EXPECT_EQ(most(true, true, 8 * kMiB), 16U);
+  EXPECT_EQ(most(false, true, 8 * kMiB), 12U);
+  EXPECT_EQ(most(true, true, 8 * kMiB), 12U) << "what appends to level 1 goes on into its Log";
   // Not where they would take more than a sixteenth of the device.
   EXPECT_EQ(most(true, false, 8 * kMiB, 320 * kMiB), 9U);
 }
@@ -105,6 +121,9 @@ TEST(StoreShape, FiltersOfALargeLevel0MisleadLess) {
   EXPECT_EQ(deletes.OptionsOf(0).bits_per_key, 16);
   EXPECT_EQ(deletes.OptionsOf(1).bits_per_key, 10);
   EXPECT_EQ(ShapeFor(64 * kGiB, false).OptionsOf(0).bits_per_key, 10);
+  StoreOptions log;
+  log.techniques.sst_log = true;
+  EXPECT_EQ(ShapeFor(64 * kGiB, true, log).OptionsOf(0).bits_per_key, 16);
 }
 
 }  // namespace

@@ -166,6 +166,37 @@ TEST(TreePicker, DebtGrowsWithWhatIsOverCapacity) {
   EXPECT_GE(last, 10 * store.config.table_bytes);
 }
 
+TEST(TreePicker, BesideALogLevel0WaitsForMoreAsLongAsUsersWrite) {
+  Simulation store;
+  store.config.level0_tables_trigger = 2;
+  store.config.level0_tables_max = 6;
+  const auto add = [&](int tables) {
+    for (int i = 0; i < tables; ++i) {
+      VersionEdit edit;
+      edit.AddTable({0, Part::kLevel0}, MakeView(store.NewTable("a", "m")));
+      store.Apply(edit);
+    }
+  };
+  const auto is_due = [&] {
+    return PickTreeCompaction(store.version, store.config, store.state).has_value();
+  };
+  const auto is_due_at_rest = [&] {
+    return PickLevel0AtRest(store.version, store.config, store.state).has_value();
+  };
+  add(1);
+  EXPECT_FALSE(is_due_at_rest());
+  add(1);
+  EXPECT_TRUE(is_due()) << "without a Log the trigger says when";
+  store.config.log_share = 0.1;
+  EXPECT_FALSE(is_due());
+  EXPECT_TRUE(is_due_at_rest());
+  add(3);
+  EXPECT_FALSE(is_due());
+  EXPECT_EQ(CompactionDebtBytes(store.version, store.config, SlackOfLevels(store.version, store.config)), 0U);
+  add(1);
+  EXPECT_TRUE(is_due());
+}
+
 TEST(TreePicker, Level0IsMergedOnceReadersHavePaidForIt) {
   Simulation store;
   store.config.table_bytes = 1 * kMiB;
