@@ -41,13 +41,21 @@ class JobPacer {
   virtual uint64_t PauseNanos(uint64_t bytes) = 0;
 };
 
+// What limits of merges into a level go by.
+struct MergeShares {
+  // Of the store's live bytes, the level's.
+  double of_store = 0;
+  // Of the records that come, the tombstones.
+  double tombstones = 0;
+};
+
 // How tables of a level are built.
 class TableShape {
  public:
   virtual ~TableShape() = default;
   virtual SegmentOptions OptionsOf(uint32_t level) const = 0;
-  // How merges into the level may treat its tables. `share_of_store`: of the store's live bytes, the level's.
-  virtual MergeLimits LimitsOf(uint32_t level, double share_of_store) const = 0;
+  // How merges into the level may treat its tables.
+  virtual MergeLimits LimitsOf(uint32_t level, const MergeShares& shares) const = 0;
 };
 
 struct JobEnvironment {

@@ -106,7 +106,7 @@ class PartedMerge {
 
   Task<Result<std::optional<ChildOutput>>> Merge(size_t part, PartRecords& records) {
     const LiveTable& child = *plan_.children[part];
-    const MergeLimits limits = environment_.shape.LimitsOf(plan_.output_level, LevelsShare());
+    const MergeLimits limits = environment_.shape.LimitsOf(plan_.output_level, Shares());
     const uint64_t expected = ExpectedBytes(child);
     const bool may_mend = limits.block && child.view().segments.size() == 1;
     RecordRun held;
@@ -242,9 +242,18 @@ class PartedMerge {
                                                                      : ranges->largest_sequence();
   }
   // Of the store's live bytes, those of the level that is merged into.
-  double LevelsShare() const {
-    return static_cast<double>(base_->totals(plan_.output_level).valid_bytes) /
-           static_cast<double>(std::max<uint64_t>(base_->totals().valid_bytes, 1));
+  MergeShares Shares() const {
+    uint64_t entries = 0;
+    uint64_t tombstones = 0;
+    for (const PlanInput& input : plan_.inputs) {
+      entries += input.table->entries();
+      tombstones += input.table->tombstones();
+    }
+    const auto share = [](uint64_t part, uint64_t all) {
+      return static_cast<double>(part) / static_cast<double>(std::max<uint64_t>(all, 1));
+    };
+    return {share(base_->totals(plan_.output_level).valid_bytes, base_->totals().valid_bytes),
+            share(tombstones, entries)};
   }
   // Of the inputs' bytes, by the child's share of all children.
   uint64_t ExpectedBytes(const LiveTable& child) const {
@@ -369,7 +378,7 @@ bool ChildrenAreSmall(const CompactionPlan& plan) {
 
 Task<Result<JobOutput>> RunMerge(JobEnvironment environment, CompactionPlan plan,
                                  std::shared_ptr<const Version> base, SnapshotList snapshots) {
-  const MergeLimits limits = environment.shape.LimitsOf(plan.output_level, 0);
+  const MergeLimits limits = environment.shape.LimitsOf(plan.output_level, {});
   if ((!limits.block && !limits.append) || ChildrenAreSmall(plan)) {
     Result<JobOutput> whole = co_await RunTableMerge(std::move(environment), std::move(plan), std::move(base),
                                                      std::move(snapshots));

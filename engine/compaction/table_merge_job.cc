@@ -154,7 +154,7 @@ uint64_t SpaceNeededBy(const CompactionPlan& plan, const TableShape& shape, cons
     grandparent_bytes += grandparent->valid_bytes();
   }
   space.further_cuts = grandparent_bytes / std::max<uint64_t>(plan.grandparent_bytes_max, 1);
-  const MergeLimits limits = shape.LimitsOf(plan.output_level, 0);
+  const MergeLimits limits = shape.LimitsOf(plan.output_level, {});
   if (limits.block || limits.append) {
     // Each child is merged by itself, and ends in a table of its own.
     space.further_cuts += plan.children.size();

@@ -20,8 +20,8 @@ std::optional<WrittenFor> WhatForAt(uint32_t level, const TableShape& shape) {
   if (level == 0) {
     return WrittenFor::kNextMerge;
   }
-  return level == 1 && !shape.LimitsOf(level, 0).append ? std::optional(WrittenFor::kLaterMerge)
-                                                        : std::nullopt;
+  return level == 1 && !shape.LimitsOf(level, {}).append ? std::optional(WrittenFor::kLaterMerge)
+                                                         : std::nullopt;
 }
 
 }  // namespace

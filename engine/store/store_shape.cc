@@ -48,8 +48,10 @@ constexpr double kFilterShareMax = 0.004;
 // spares more writes; with a Log, what all of them waste is bounded as well (docs/design/sst-log.md).
 constexpr double kWastedShareMin = 0.17;
 constexpr double kWastedShareMinWithSegments = 0.28;
-// Merges for deletes spare more writes than this costs, and are to leave a store no larger.
-constexpr double kWastedShareMinWithSegmentsAndDeletes = 0.11;
+// Merges for deletes spare more writes than this costs, and are to leave a store no larger. A tombstone takes
+// a record away and brings none: where all that comes were tombstones, so much more.
+constexpr double kWastedShareMinWithSegmentsAndDeletes = 0.12;
+constexpr double kWastedShareForTombstones = 0.1;
 constexpr double kWastedShareMinWithSegmentsAndLog = 0.34;
 constexpr double kWastedShareWithinBound = 0.45;
 constexpr double kWastedShareMax = 1.0;
@@ -74,16 +76,13 @@ constexpr uint32_t kLevel0Times = 2;
 // Where segments are appended each merge of level 0 leaves one in every table of level 1, and a table that
 // has all that it may have is written anew: what counts is how many merges there are, so there may be more
 // tables.
-constexpr uint32_t kLevel0TimesWithSegments = 4;
+constexpr uint32_t kLevel0TimesWithSegments = 6;
 // Where level 1 hands on to its Log all that it gets, a merge of level 0 rewrites nothing there, and is only
 // as good as it is large. What comes of it are as many fewer sorted runs in the Log, so readers ask about as
 // many tables (docs/design/sst-log.md).
 constexpr uint32_t kLevel0TimesWithLog = 3;
 constexpr uint64_t kLevel0PerDevice = 16;
 constexpr double kSlackMin = 0.25;
-// A byte that comes to a level where segments are appended writes next to nothing of what it overlaps: there
-// is nothing to be won below a smaller one but space.
-constexpr double kSlackMinWithSegments = 0.9;
 
 // Rough: by how much sectors are shorter than the blocks that become dead.
 constexpr double kHolesLostSectors512 = 0.3;
@@ -96,7 +95,7 @@ uint32_t Level0TablesMaxOf(const StoreShape& shape, uint64_t usable) {
   if (shape.tree.log_share > 0) {
     most = std::min<uint64_t>(tables, kLevel0TablesMax) * kLevel0TimesWithLog;
   } else if (shape.techniques.append_merge) {
-    most = std::min<uint64_t>(tables * kLevel0TimesWithSegments, 2 * kLevel0TablesMax);
+    most = std::min<uint64_t>(tables * kLevel0TimesWithSegments, 3 * kLevel0TablesMax);
   }
   const uint64_t by_device = usable / kLevel0PerDevice / shape.memtable_bytes;
   return static_cast<uint32_t>(std::max(std::min(most, by_device), tables));
@@ -164,18 +163,19 @@ SegmentOptions StoreShape::OptionsOf(uint32_t level) const {
   return options;
 }
 
-MergeLimits StoreShape::LimitsOf(uint32_t level, double share_of_store) const {
+MergeLimits StoreShape::LimitsOf(uint32_t level, const MergeShares& shares) const {
   MergeLimits limits;
   limits.block = MergesBlocksOf(level);
   limits.append = techniques.append_merge && level >= 1;
   // A level with half of the store or more gets the least; a smaller one may waste as many bytes as that.
   const double with_log =
-      share_of_store >= kShareOfMost ? kWastedShareWithinBound : kWastedShareMinWithSegmentsAndLog;
-  const double without_log =
-      techniques.delete_aware ? kWastedShareMinWithSegmentsAndDeletes : kWastedShareMinWithSegments;
+      shares.of_store >= kShareOfMost ? kWastedShareWithinBound : kWastedShareMinWithSegmentsAndLog;
+  const double without_log = techniques.delete_aware ? kWastedShareMinWithSegmentsAndDeletes +
+                                                           kWastedShareForTombstones * shares.tombstones
+                                                     : kWastedShareMinWithSegments;
   const double with_segments = tree.log_share > 0 ? with_log : without_log;
   const double least = limits.append ? with_segments : kWastedShareMin;
-  limits.wasted_share_max = std::clamp(least / 2 / std::max(share_of_store, 0.01), least, kWastedShareMax);
+  limits.wasted_share_max = std::clamp(least / 2 / std::max(shares.of_store, 0.01), least, kWastedShareMax);
   limits.growth_max = growth_max;
   limits.holes_lost_share = sector_bytes > 512 ? kHolesLostSectors4096 : kHolesLostSectors512;
   return limits;
@@ -231,6 +231,7 @@ StoreShape ShapeOf(const Layout& layout, const StoreOptions& options, uint32_t b
                                          : static_cast<uint32_t>(tables_as_first);
   if (shape.tree.log_share > 0 || shape.techniques.delete_aware) {
     shape.tree.level0_tables_max = Level0TablesMaxOf(shape, usable);
+    shape.tree.level0_always_waits = shape.tree.log_share > 0 || shape.techniques.append_merge;
   }
   // Half of what a memtable may hold: keys that were overwritten in it, and its own overhead, make the table
   // smaller. What a close or a wish for space writes out is smaller by far.
@@ -241,8 +242,10 @@ StoreShape ShapeOf(const Layout& layout, const StoreOptions& options, uint32_t b
   if (shape.techniques.delete_aware) {
     shape.tree.deletes.share_max = kDeleteShareMax;
     shape.tree.deletes.reclaim_min = kReclaimMin;
-    shape.tree.deletes.slack_max = kSlackMax;
-    shape.tree.deletes.slack_min = shape.techniques.append_merge ? kSlackMinWithSegments : kSlackMin;
+    // A byte that comes to a level where segments are appended writes next to nothing of what it overlaps:
+    // levels of other sizes would spare nothing.
+    shape.tree.deletes.slack_max = shape.techniques.append_merge ? 1 : kSlackMax;
+    shape.tree.deletes.slack_min = shape.techniques.append_merge ? 1 : kSlackMin;
     shape.adaptation = AdaptationLimitsOf(shape);
   }
   // Deletes get as much again as the merges that they wait for. The log has taken its segments before users

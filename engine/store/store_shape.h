@@ -59,7 +59,7 @@ struct StoreShape final : public TableShape {
   // What a table takes at most of records that take so many bytes in batches.
   uint64_t TableBytesOf(uint64_t record_bytes, uint64_t records) const;
   SegmentOptions OptionsOf(uint32_t level) const override;
-  MergeLimits LimitsOf(uint32_t level, double share_of_store) const override;
+  MergeLimits LimitsOf(uint32_t level, const MergeShares& shares) const override;
 
  private:
   // Block merge pays below level 1 only: what comes from level 0 touches most blocks of level 1.

@@ -14,9 +14,11 @@ struct TreeConfig {
   uint32_t level_ratio = 10;
   // A deeper level 0 costs reads and saves writes: each merge rewrites level 1 for more tables.
   uint32_t level0_tables_trigger = 4;
-  // As many gather there while users write, where tables wait in a Log, and may gather where merges for
-  // deletes let level 0 grow; less than the trigger: that many.
+  // As many may gather there while users write; less than the trigger: that many.
   uint32_t level0_tables_max = 0;
+  // Whether that is what level 0 waits for, where its merge rewrites little of level 1; else it is less where
+  // the sizes of the other levels say so (level_targets.h).
+  bool level0_always_waits = false;
   // A table of level 0 counts as one from this size on, below it by its share. 0: each counts as one.
   uint64_t level0_full_table_bytes = 0;
   // How far a level may exceed its capacity before it is compacted.

@@ -95,8 +95,7 @@ double Level0WaitMax(const TreeConfig& config) {
                   1.0);
 }
 
-// Of level 0, all that its trigger waits for. With a Log its merge rewrites next to nothing of level 1: it
-// always waits for as much as may be.
+// Of level 0, all that its trigger waits for.
 LevelBounds Level0Bounds(const TreeConfig& config) {
   // A table counts as full from the half of a memtable on.
   const double table =
@@ -105,7 +104,7 @@ LevelBounds Level0Bounds(const TreeConfig& config) {
           : 2.0 * static_cast<double>(config.level0_full_table_bytes);
   const double capacity = std::max(config.level0_tables_trigger, 1u) * table;
   const double most = Level0WaitMax(config) * capacity;
-  return {capacity, config.log_share > 0 ? most : capacity, most};
+  return {capacity, config.level0_always_waits ? most : capacity, most};
 }
 
 // What the levels may hold before they are due.
@@ -284,10 +283,11 @@ uint64_t LevelCapacityBytes(const TreeConfig& config, uint32_t level) {
 LevelSlack SlackOfLevels(const Version& version, const TreeConfig& config) {
   LevelSlack slack;
   slack.fill(1);
-  if (config.log_share > 0) {
-    slack[0] = Level0WaitMax(config);
-  }
   const DeleteConfig& deletes = config.deletes;
+  if (config.level0_always_waits) {
+    const double pressure = deletes.enabled() ? DeletePressure(version, deletes, 0) : 0;
+    slack[0] = 1 + (Level0WaitMax(config) - 1) * (1 - pressure);
+  }
   const uint32_t last = version.last_level();
   if (!deletes.enabled() || deletes.slack_max <= 1 || last < 2) {
     return slack;

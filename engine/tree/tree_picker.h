@@ -48,8 +48,8 @@ struct TreePickerState {
 LogConfig LogConfigOf(const TreeConfig& config);
 
 uint64_t LevelCapacityBytes(const TreeConfig& config, uint32_t level);
-// What the levels are to hold in place of their capacities, as a multiple. Beside a Log level 0 waits for as
-// much as it may; all others are 1 but with merges for deletes. By what bytes write on their way down
+// What the levels are to hold in place of their capacities, as a multiple: level 0 where it always waits, and
+// with merges for deletes all; the others are 1. By what bytes write on their way down
 // (engine/tree/level_targets.h); what a level is larger, less by as much as it would pay to merge it for its
 // deletes. Of level 0 it is the trigger that counts.
 using LevelSlack = std::array<double, kLevels>;

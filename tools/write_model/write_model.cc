@@ -44,7 +44,7 @@ class WriteModel {
 
  private:
   bool KeepsParts(uint32_t level) const {
-    const MergeLimits limits = shape_.LimitsOf(level, 0);
+    const MergeLimits limits = shape_.LimitsOf(level, {});
     return limits.block || limits.append;
   }
   LevelShape ShapeOfLevel(uint32_t level) const {
@@ -187,7 +187,7 @@ class WriteModel {
     for (uint32_t i = 1; i < kLevels; ++i) {
       all += LiveBytesOf(i);
     }
-    const MergeLimits limits = shape_.LimitsOf(level, all > 0 ? LiveBytesOf(level) / all : 0);
+    const MergeLimits limits = shape_.LimitsOf(level, {.of_store = all > 0 ? LiveBytesOf(level) / all : 0});
     ChildFacts facts;
     facts.table_bytes = sizes.table_bytes;
     facts.block_bytes = sizes.block_bytes;

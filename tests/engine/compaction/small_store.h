@@ -116,7 +116,7 @@ struct SmallStore : TableShape, TableObserver, MergeObserver {
   }
 
   SegmentOptions OptionsOf(uint32_t) const override { return segment; }
-  MergeLimits LimitsOf(uint32_t, double) const override { return limits; }
+  MergeLimits LimitsOf(uint32_t, const MergeShares&) const override { return limits; }
   void OnMergedKey(std::string_view) override { ++merged_keys; }
   void OnReadersHavePaid() override {}
   void OnTableReleased(const TableView&, std::vector<Extent> unreferenced, bool) override {

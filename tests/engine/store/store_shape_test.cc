@@ -19,7 +19,7 @@ TEST(StoreShape, TablesGrowFurtherWhereThereIsRoomForMany) {
   EXPECT_NEAR(ShapeFor(512 * kMiB, true).growth_max, 2.9, 0.1);
   EXPECT_EQ(ShapeFor(128 * kMiB, true).tree.table_bytes, ShapeFor(128 * kMiB, false).tree.table_bytes);
   EXPECT_NEAR(ShapeFor(128 * kMiB, true).growth_max, 1.45, 0.05);
-  EXPECT_EQ(ShapeFor(64 * kGiB, true).LimitsOf(2, 0.5).growth_max, 6);
+  EXPECT_EQ(ShapeFor(64 * kGiB, true).LimitsOf(2, {0.5}).growth_max, 6);
 }
 
 // What merges may need is kept from users, whatever the device and the techniques.
@@ -37,11 +37,11 @@ TEST(StoreShape, TheReserveForMergesStaysSmall) {
 
 TEST(StoreShape, TheMoreALevelHoldsTheLessItWastes) {
   const StoreShape shape = ShapeFor(64 * kGiB, true);
-  EXPECT_EQ(shape.LimitsOf(2, 0).wasted_share_max, 1);
-  EXPECT_EQ(shape.LimitsOf(2, 0.05).wasted_share_max, 1);
+  EXPECT_EQ(shape.LimitsOf(2, {0}).wasted_share_max, 1);
+  EXPECT_EQ(shape.LimitsOf(2, {0.05}).wasted_share_max, 1);
   for (double share = 0.1; share <= 1; share += 0.1) {
-    const double wasted = shape.LimitsOf(3, share).wasted_share_max;
-    EXPECT_LE(wasted, shape.LimitsOf(3, share - 0.1).wasted_share_max);
+    const double wasted = shape.LimitsOf(3, {share}).wasted_share_max;
+    EXPECT_LE(wasted, shape.LimitsOf(3, {share - 0.1}).wasted_share_max);
     EXPECT_LE(wasted * share, 0.281);
   }
 }
@@ -108,12 +108,22 @@ TEST(StoreShape, WithDeletesMoreTablesGatherInLevel0) {
   };
   EXPECT_EQ(most(false, false, 8 * kMiB), 8U) << "twice as many";
   EXPECT_EQ(most(false, false, 16 * kMiB), 8U) << "gets ask each";
-  EXPECT_EQ(most(true, false, 8 * kMiB), 16U) << "each merge leaves a segment in every table of level 1";
-  EXPECT_EQ(most(true, false, 16 * kMiB), 16U);
+  EXPECT_EQ(most(true, false, 8 * kMiB), 24U) << "each merge leaves a segment in every table of level 1";
+  EXPECT_EQ(most(true, false, 16 * kMiB), 24U);
   EXPECT_EQ(most(false, true, 8 * kMiB), 12U);
   EXPECT_EQ(most(true, true, 8 * kMiB), 12U) << "what appends to level 1 goes on into its Log";
   // Not where they would take more than a sixteenth of the device.
   EXPECT_EQ(most(true, false, 8 * kMiB, 320 * kMiB), 9U);
+}
+
+TEST(StoreShape, WithDeletesSegmentsWasteLessTheFewerTombstonesCome) {
+  const StoreShape shape = ShapeForDeletes(64 * kGiB, true, false, 8 * kMiB);
+  const auto wasted = [&](double tombstones) {
+    return shape.LimitsOf(3, {0.6, tombstones}).wasted_share_max;
+  };
+  EXPECT_NEAR(wasted(0), 0.12, 0.001);
+  EXPECT_NEAR(wasted(0.2), 0.14, 0.001);
+  EXPECT_LT(wasted(1), ShapeFor(64 * kGiB, true).LimitsOf(3, {0.6, 1}).wasted_share_max);
 }
 
 TEST(StoreShape, FiltersOfALargeLevel0MisleadLess) {

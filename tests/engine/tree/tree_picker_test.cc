@@ -166,7 +166,7 @@ TEST(TreePicker, DebtGrowsWithWhatIsOverCapacity) {
   EXPECT_GE(last, 10 * store.config.table_bytes);
 }
 
-TEST(TreePicker, BesideALogLevel0WaitsForMoreAsLongAsUsersWrite) {
+TEST(TreePicker, Level0WaitsForMoreAsLongAsUsersWrite) {
   Simulation store;
   store.config.level0_tables_trigger = 2;
   store.config.level0_tables_max = 6;
@@ -186,8 +186,8 @@ TEST(TreePicker, BesideALogLevel0WaitsForMoreAsLongAsUsersWrite) {
   add(1);
   EXPECT_FALSE(is_due_at_rest());
   add(1);
-  EXPECT_TRUE(is_due()) << "without a Log the trigger says when";
-  store.config.log_share = 0.1;
+  EXPECT_TRUE(is_due()) << "where nothing lets it wait the trigger says when";
+  store.config.level0_always_waits = true;
   EXPECT_FALSE(is_due());
   EXPECT_TRUE(is_due_at_rest());
   add(3);
