@@ -146,8 +146,14 @@ bool BlockCache::CopyWritten(TableId table, uint64_t table_offset, std::span<std
   return true;
 }
 
-bool BlockCache::HasWritten(TableId table, uint64_t table_offset) const {
-  return StandingOf(KeyOfPiece(table, table_offset)) != CacheStanding::kAbsent;
+bool BlockCache::HasWritten(TableId table, uint64_t table_offset, uint64_t bytes) const {
+  const uint64_t end = table_offset + bytes;
+  for (uint64_t at = RoundDown(table_offset, kWrittenPieceBytes); at < end; at += kWrittenPieceBytes) {
+    if (StandingOf(KeyOfPiece(table, at)) != CacheStanding::kAbsent) {
+      return true;
+    }
+  }
+  return false;
 }
 
 void BlockCache::DropWritten(TableId table, uint64_t table_offset, uint64_t bytes) {
@@ -161,14 +167,11 @@ void BlockCache::LetGoOfWritten(TableId table, uint64_t table_offset, uint64_t b
   // What begins before has been read before. The next read may begin with the last sector of this one.
   const uint64_t first = RoundDown(table_offset, kWrittenPieceBytes);
   const uint64_t end = RoundDown(table_offset + bytes - 1, kWrittenPieceBytes);
-  if (reserves_.load(std::memory_order_relaxed)) {
-    DropWritten(table, first, end - first);
-  }
+  DropWritten(table, first, end - first);
 }
 
 void BlockCache::ReserveForWritten(uint64_t bytes) {
   bytes = std::min(bytes, capacity_bytes_ - capacity_bytes_ / kNeverReservedShare);
-  reserves_.store(bytes > 0, std::memory_order_relaxed);
   for (const std::shared_ptr<Shard>& shard : shards_) {
     shard->ReserveForWritten(bytes / shards_.size());
   }

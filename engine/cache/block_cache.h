@@ -111,8 +111,8 @@ class BlockCache {
   void KeepWritten(TableId table, uint64_t table_offset, std::string_view bytes, WrittenFor what_for);
   // Whether all of `into` could be filled from what is kept; else its bytes are anything.
   bool CopyWritten(TableId table, uint64_t table_offset, std::span<std::byte> into);
-  // Whether the first of those bytes is kept.
-  bool HasWritten(TableId table, uint64_t table_offset) const;
+  // Whether any of those bytes are kept.
+  bool HasWritten(TableId table, uint64_t table_offset, uint64_t bytes) const;
   // Other bytes are written there: what is kept of the pieces that these lie in is true no more.
   void DropWritten(TableId table, uint64_t table_offset, uint64_t bytes);
 
@@ -133,8 +133,7 @@ class BlockCache {
   // Whether somebody leads at this moment.
   bool IsBeingRead(const BlockKey& key) const;
 
-  // A merge has read so far, and comes back to none of it: makes room, where room is reserved, for what it
-  // writes.
+  // A merge has read so far, and comes back to none of it: makes room for what is written meanwhile.
   void LetGoOfWritten(TableId table, uint64_t table_offset, uint64_t bytes);
   // From now on pieces may take so much from blocks, which make room as pieces come. Whatever is asked for,
   // one part in kNeverReservedShare of the cache is left to blocks; and all of it while many blocks come and
@@ -161,7 +160,6 @@ class BlockCache {
 
   uint64_t capacity_bytes_;
   std::atomic<uint64_t> misses_[kBlockKinds] = {};
-  std::atomic<bool> reserves_{false};
   uint32_t shard_mask_ = 0;
   // Shared with what is held.
   std::vector<std::shared_ptr<Shard>> shards_;

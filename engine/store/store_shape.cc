@@ -57,7 +57,7 @@ constexpr double kWastedShareWithinBound = 0.45;
 constexpr double kWastedShareMax = 1.0;
 // What a store with a Log may take beyond what is live in the level that holds most of it, where segments are
 // appended.
-constexpr double kBeyondLevelOfMostMax = 0.455;
+constexpr double kBeyondLevelOfMostMax = 0.445;
 
 // Of level 1's entries, what may be tombstones; docs/design/deletes.md has the measurements behind these.
 constexpr double kDeleteShareMax = 0.25;

@@ -9,12 +9,6 @@
 #include "engine/table/table_format.h"
 
 namespace varve {
-namespace {
-
-// Of what the cache holds as it was written: some tens of microseconds.
-constexpr size_t kCopiedAtOnce = 256 * kKiB;
-
-}  // namespace
 
 bool HandleFits(const TableView& view, const BlockHandle& handle) {
   return handle.bytes >= kBlockTrailerBytes && handle.bytes <= kBlockBytesMax &&
@@ -98,16 +92,28 @@ Task<Status> ReadFromExtents(BlockDevice& device, const TableView& view, uint64_
                                      : ReadPieces(device, view, table_offset, into, purpose);
 }
 
-// What a merge reads in a row, of a table that the cache holds as it was written: each step of the copy is a
-// slice, and comes after what others have to do. A merge of many tables begins with one such read of each.
+// What a merge reads in a row, of a table of which the cache holds pieces as they were written; what it lacks
+// between them comes from the device. Each piece is a slice of some tens of microseconds, and comes after
+// what others have to do: a merge of many tables begins with one such read of each.
 Task<Status> ReadWritten(const TableEnvironment& environment, const TableView& view, uint64_t table_offset,
                          std::span<std::byte> into, IoPurpose purpose) {
-  for (size_t at = 0; at < into.size(); at += kCopiedAtOnce) {
+  const uint64_t end = table_offset + into.size();
+  const auto part = [&](uint64_t from, uint64_t to) { return into.subspan(from - table_offset, to - from); };
+  uint64_t read_end = table_offset;
+  for (uint64_t at = table_offset; at < end;) {
     co_await Executor::Current().Yield();
-    const std::span<std::byte> step = into.subspan(at, std::min(kCopiedAtOnce, into.size() - at));
-    if (!environment.cache.CopyWritten(view.id, table_offset + at, step)) {
-      co_return co_await ReadFromExtents(environment.device, view, table_offset, into, purpose);
+    const uint64_t next = std::min(RoundDown(at, kWrittenPieceBytes) + kWrittenPieceBytes, end);
+    const bool kept = environment.cache.CopyWritten(view.id, at, part(at, next));
+    const uint64_t lacks_end = kept ? at : next;
+    if ((kept || next == end) && read_end < lacks_end) {
+      Status status =
+          co_await ReadFromExtents(environment.device, view, read_end, part(read_end, lacks_end), purpose);
+      if (!status.ok()) {
+        co_return status;
+      }
     }
+    read_end = kept ? next : read_end;
+    at = next;
   }
   environment.cache.LetGoOfWritten(view.id, table_offset, into.size());
   co_return OkStatus();
@@ -119,7 +125,7 @@ Task<Status> ReadTableBytes(const TableEnvironment& environment, const TableView
                             std::span<std::byte> into, IoPurpose purpose) {
   // So much at once only a walk reads.
   if (purpose == IoPurpose::kCompaction && into.size() >= kWrittenPieceBytes) {
-    if (environment.cache.HasWritten(view.id, table_offset)) {
+    if (environment.cache.HasWritten(view.id, table_offset, into.size())) {
       return ReadWritten(environment, view, table_offset, into, purpose);
     }
   } else if (purpose == IoPurpose::kCompaction || purpose == IoPurpose::kUserRead) {

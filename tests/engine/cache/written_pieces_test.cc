@@ -51,6 +51,16 @@ TEST(WrittenPieces, AreGoneWhereOtherBytesAreWritten) {
   EXPECT_TRUE(Kept(cache, 3 * kWrittenPieceBytes, kWrittenPieceBytes));
 }
 
+TEST(WrittenPieces, AreThereWhereAnyOfThemIs) {
+  BlockCache cache(4 * kMiB, 1);
+  cache.KeepWritten(kTable, 0, Bytes(4 * kWrittenPieceBytes), WrittenFor::kNextMerge);
+  cache.DropWritten(kTable, 0, 2 * kWrittenPieceBytes);
+  EXPECT_FALSE(cache.HasWritten(kTable, 0, 2 * kWrittenPieceBytes));
+  EXPECT_TRUE(cache.HasWritten(kTable, 0, 2 * kWrittenPieceBytes + 1));
+  EXPECT_TRUE(cache.HasWritten(kTable, 2 * kWrittenPieceBytes + 7, 10));
+  EXPECT_FALSE(cache.HasWritten(kTable, 4 * kWrittenPieceBytes, kWrittenPieceBytes));
+}
+
 TEST(WrittenPieces, GoWithTheirTable) {
   BlockCache cache(4 * kMiB, 1);
   cache.KeepWritten(kTable, 0, Bytes(kWrittenPieceBytes), WrittenFor::kNextMerge);
@@ -168,12 +178,9 @@ TEST(WrittenPieces, ForTheNextMergePushOutThoseForLaterOnesWithinTheReserve) {
       << "the next merge's pushed out their like";
 }
 
-TEST(WrittenPieces, GoOnceAMergeHasReadThemWhereRoomIsReserved) {
+TEST(WrittenPieces, GoOnceAMergeHasReadThem) {
   BlockCache cache(4 * kMiB, 1);
   cache.KeepWritten(kTable, 0, Bytes(6 * kWrittenPieceBytes), WrittenFor::kNextMerge);
-  cache.LetGoOfWritten(kTable, 0, 2 * kWrittenPieceBytes);
-  EXPECT_TRUE(Kept(cache, 0, 6 * kWrittenPieceBytes));
-  cache.ReserveForWritten(1 * kMiB);
   cache.LetGoOfWritten(kTable, kWrittenPieceBytes + 1000, 3 * kWrittenPieceBytes);
   EXPECT_TRUE(Kept(cache, 0, kWrittenPieceBytes));
   EXPECT_FALSE(Kept(cache, kWrittenPieceBytes, 1)) << "what begins before was read before";

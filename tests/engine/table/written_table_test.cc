@@ -74,6 +74,38 @@ TEST_P(WrittenTableTest, AMergeCopiesThemInSlices) {
   EXPECT_EQ(copied.substr(bytes.size() - 4096), last);
 }
 
+TEST_P(WrittenTableTest, TheDeviceReadsWhatIsMissingBetweenThem) {
+  const TableView view = BuildMergedSoon(NumberedEntries(kRecords, 300));
+  constexpr uint64_t kFirst = 4096;
+  struct Missing {
+    uint64_t first_piece;
+    uint64_t pieces;
+  };
+  // In the middle, at the beginning, at the end.
+  for (const Missing& missing : {Missing{2, 2}, Missing{0, 1}, Missing{7, 1}}) {
+    fixture.cache.EraseTable(view.id);
+    std::vector<std::byte> bytes(8 * kWrittenPieceBytes);
+    for (uint64_t at = 0; at < bytes.size(); at += kWrittenPieceBytes) {
+      const uint64_t piece = at / kWrittenPieceBytes;
+      if (piece < missing.first_piece || piece >= missing.first_piece + missing.pieces) {
+        fixture.cache.KeepWritten(
+            view.id, at, fixture.device.Peek(TableFixture::DeviceOffsetOf(view, at), kWrittenPieceBytes),
+            WrittenFor::kNextMerge);
+      }
+    }
+    const std::span<std::byte> into = std::span(bytes).subspan(kFirst);
+    const uint64_t reads = ReadsFor(IoPurpose::kCompaction);
+    const Status read =
+        fixture.Run(ReadTableBytes(fixture.environment, view, kFirst, into, IoPurpose::kCompaction));
+    EXPECT_TRUE(read.ok()) << read.ToString();
+    EXPECT_EQ(ReadsFor(IoPurpose::kCompaction) - reads, 1U) << missing.first_piece;
+    for (uint64_t at = kFirst; at < bytes.size(); at += 4096) {
+      const std::string_view copied(reinterpret_cast<const char*>(bytes.data()) + at, 4096);
+      ASSERT_EQ(copied, fixture.device.Peek(TableFixture::DeviceOffsetOf(view, at), 4096)) << at;
+    }
+  }
+}
+
 TEST_P(WrittenTableTest, SoDoUsersMeanwhile) {
   const Entries entries = NumberedEntries(kRecords, 300);
   const TableView view = BuildMergedSoon(entries);
@@ -81,12 +113,10 @@ TEST_P(WrittenTableTest, SoDoUsersMeanwhile) {
   EXPECT_EQ(ReadsFor(IoPurpose::kUserRead), 0u);
 }
 
-TEST_P(WrittenTableTest, AMergeLetsGoOfWhatItHasReadWhereRoomIsReserved) {
+TEST_P(WrittenTableTest, AMergeLetsGoOfWhatItHasRead) {
   const Entries entries = NumberedEntries(kRecords, 300);
   const TableView view = BuildMergedSoon(entries);
-  EXPECT_EQ(Walk(view), entries);
   const uint64_t held = fixture.cache.statistics().of(BlockKind::kWritten).charged_bytes;
-  fixture.cache.ReserveForWritten(1 * kMiB);
   EXPECT_EQ(Walk(view, IoPurpose::kUserRead), entries);
   EXPECT_EQ(fixture.cache.statistics().of(BlockKind::kWritten).charged_bytes, held);
   EXPECT_EQ(Walk(view), entries);
