@@ -2,6 +2,7 @@
 // meanwhile.
 #include <gtest/gtest.h>
 
+#include "engine/device/aligned_buffer.h"
 #include "engine/table/block_reader.h"
 #include "tests/engine/table/table_fixture.h"
 #include "tests/support/turns_beside.h"
@@ -84,7 +85,7 @@ TEST_P(WrittenTableTest, TheDeviceReadsWhatIsMissingBetweenThem) {
   // In the middle, at the beginning, at the end.
   for (const Missing& missing : {Missing{2, 2}, Missing{0, 1}, Missing{7, 1}}) {
     fixture.cache.EraseTable(view.id);
-    std::vector<std::byte> bytes(8 * kWrittenPieceBytes);
+    AlignedBuffer bytes(8 * kWrittenPieceBytes);
     for (uint64_t at = 0; at < bytes.size(); at += kWrittenPieceBytes) {
       const uint64_t piece = at / kWrittenPieceBytes;
       if (piece < missing.first_piece || piece >= missing.first_piece + missing.pieces) {
@@ -93,15 +94,16 @@ TEST_P(WrittenTableTest, TheDeviceReadsWhatIsMissingBetweenThem) {
             WrittenFor::kNextMerge);
       }
     }
-    const std::span<std::byte> into = std::span(bytes).subspan(kFirst);
+    const std::span<std::byte> into = bytes.span().subspan(kFirst);
     const uint64_t reads = ReadsFor(IoPurpose::kCompaction);
     const Status read =
         fixture.Run(ReadTableBytes(fixture.environment, view, kFirst, into, IoPurpose::kCompaction));
     EXPECT_TRUE(read.ok()) << read.ToString();
     EXPECT_EQ(ReadsFor(IoPurpose::kCompaction) - reads, 1U) << missing.first_piece;
     for (uint64_t at = kFirst; at < bytes.size(); at += 4096) {
-      const std::string_view copied(reinterpret_cast<const char*>(bytes.data()) + at, 4096);
-      ASSERT_EQ(copied, fixture.device.Peek(TableFixture::DeviceOffsetOf(view, at), 4096)) << at;
+      ASSERT_EQ(bytes.view().substr(at, 4096),
+                fixture.device.Peek(TableFixture::DeviceOffsetOf(view, at), 4096))
+          << at;
     }
   }
 }
