@@ -61,6 +61,7 @@ class PartedMerge {
         reservation_(std::move(reservation)),
         input_bytes_(plan_.input_bytes()),
         child_bytes_(plan_.child_bytes()),
+        limits_(environment_.shape.LimitsOf(plan_.output_level, Shares())),
         outputs_(plan_.children.size()) {
     for (const PlanInput& input : plan_.inputs) {
       ids_.push_back(input.table->id());
@@ -106,9 +107,8 @@ class PartedMerge {
 
   Task<Result<std::optional<ChildOutput>>> Merge(size_t part, PartRecords& records) {
     const LiveTable& child = *plan_.children[part];
-    const MergeLimits limits = environment_.shape.LimitsOf(plan_.output_level, Shares());
     const uint64_t expected = ExpectedBytes(child);
-    const bool may_mend = limits.block && child.view().segments.size() == 1;
+    const bool may_mend = limits_.block && child.view().segments.size() == 1;
     RecordRun held;
     JobStatistics statistics;
     Status status = co_await Hold(records, may_mend ? HeldBytesMax(child) : 0, held, statistics);
@@ -136,7 +136,7 @@ class PartedMerge {
       mend = PlanMend(layout.blocks, held, MendOptionsFor(facts, child));
       facts.dirty = DirtyFacts{mend.dirty_bytes, mend.replaced_bytes, mend.entries};
     }
-    const ChildMerge choice = ChooseMerge(facts, limits);
+    const ChildMerge choice = ChooseMerge(facts, limits_);
     std::unique_ptr<InternalIterator> all = NewRunIterator(held, 0, held.size(), &records);
     std::optional<Result<ChildOutput>> merged;
     if (choice == ChildMerge::kBlock) {
@@ -241,7 +241,6 @@ class PartedMerge {
     return ranges == nullptr || MayHoldHidden(*ranges, child.view()) ? child.view().purged_up_to
                                                                      : ranges->largest_sequence();
   }
-  // Of the store's live bytes, those of the level that is merged into.
   MergeShares Shares() const {
     uint64_t entries = 0;
     uint64_t tombstones = 0;
@@ -358,6 +357,7 @@ class PartedMerge {
   SpaceReservation reservation_;
   const uint64_t input_bytes_;
   const uint64_t child_bytes_;
+  const MergeLimits limits_;
   std::vector<TableId> ids_;  // sorted
   bool failed_ = false;
   // Nothing for a child that stays as it is.

@@ -244,8 +244,10 @@ StoreShape ShapeOf(const Layout& layout, const StoreOptions& options, uint32_t b
     shape.tree.deletes.reclaim_min = kReclaimMin;
     // A byte that comes to a level where segments are appended writes next to nothing of what it overlaps:
     // levels of other sizes would spare nothing.
-    shape.tree.deletes.slack_max = shape.techniques.append_merge ? 1 : kSlackMax;
-    shape.tree.deletes.slack_min = shape.techniques.append_merge ? 1 : kSlackMin;
+    if (!shape.techniques.append_merge) {
+      shape.tree.deletes.slack_max = kSlackMax;
+      shape.tree.deletes.slack_min = kSlackMin;
+    }
     shape.adaptation = AdaptationLimitsOf(shape);
   }
   // Deletes get as much again as the merges that they wait for. The log has taken its segments before users

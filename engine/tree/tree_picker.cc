@@ -284,9 +284,12 @@ LevelSlack SlackOfLevels(const Version& version, const TreeConfig& config) {
   LevelSlack slack;
   slack.fill(1);
   const DeleteConfig& deletes = config.deletes;
+  const auto pressed = [&](uint32_t level, double best) {
+    const double pressure = deletes.enabled() ? DeletePressure(version, deletes, level) : 0;
+    return best > 1 ? 1 + (best - 1) * (1 - pressure) : best;
+  };
   if (config.level0_always_waits) {
-    const double pressure = deletes.enabled() ? DeletePressure(version, deletes, 0) : 0;
-    slack[0] = 1 + (Level0WaitMax(config) - 1) * (1 - pressure);
+    slack[0] = pressed(0, Level0WaitMax(config));
   }
   const uint32_t last = version.last_level();
   if (!deletes.enabled() || deletes.slack_max <= 1 || last < 2) {
@@ -303,9 +306,7 @@ LevelSlack SlackOfLevels(const Version& version, const TreeConfig& config) {
   }
   const std::vector<double> targets = TargetsOf(bounds, all);
   for (uint32_t level = 0; level < last; ++level) {
-    const double best = targets[level] / bounds[level].capacity;
-    const double pressure = DeletePressure(version, deletes, level);
-    slack[level] = best > 1 ? 1 + (best - 1) * (1 - pressure) : best;
+    slack[level] = pressed(level, targets[level] / bounds[level].capacity);
   }
   return slack;
 }
