@@ -37,8 +37,8 @@ PYTHON
 step "small files, two rounds"
 bench --rounds 2 --files 50 --fio-size 0 --filesystems varve,ext4,raw --json "$folder/result.json" >"$folder/out" ||
   { cat "$folder/out" >&2; fail "the bench failed"; }
-check_result "$folder/result.json" 2 varve,ext4 10
-for phase in create stat "stat again" "open and read" "open and read again" "look up absent names" list "list again" rename remove; do
+check_result "$folder/result.json" 2 varve,ext4 11
+for phase in create stat "stat again" "open and read" "open and read again" "look up absent names" list "list again" rename remove "create with fsync"; do
   [ "$(grep -c "^round .* $phase 1 KiB" "$folder/out")" -eq 4 ] || fail "$phase did not run on both in each round"
 done
 grep -q "varve .* x$" "$folder/out" || fail "there is no ratio"
@@ -48,7 +48,17 @@ if command -v ntfs-3g >/dev/null && command -v mkfs.ntfs >/dev/null; then
   step "ntfs-3g, without and with permissions"
   bench --rounds 1 --files 50 --fio-size 0 --filesystems ntfs-3g,ntfs-3g:permissions --json "$folder/result.json" >"$folder/out" ||
     { cat "$folder/out" >&2; fail "the bench failed"; }
-  check_result "$folder/result.json" 1 ntfs-3g,ntfs-3g:permissions 10
+  check_result "$folder/result.json" 1 ntfs-3g,ntfs-3g:permissions 11
+  [ -z "$(remains)" ] || fail "it left $(remains)"
+fi
+
+passthrough=/usr/share/doc/libfuse3-dev/examples/passthrough_ll.c
+if [ -f $passthrough ] && mkdir "$folder/bin" && read -ra flags < <(pkg-config --cflags --libs fuse3) &&
+  cc -O1 $passthrough "${flags[@]}" -o "$folder/bin/passthrough_ll" 2>"$folder/out"; then
+  step "libfuse's passthrough, over ext4"
+  PATH=$folder/bin:$PATH bench --rounds 1 --files 50 --fio-size 0 --filesystems passthrough,ext4 --json "$folder/result.json" \
+    >"$folder/out" || { cat "$folder/out" >&2; fail "the bench failed"; }
+  check_result "$folder/result.json" 1 passthrough,ext4 11
   [ -z "$(remains)" ] || fail "it left $(remains)"
 fi
 

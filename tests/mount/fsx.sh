@@ -12,13 +12,17 @@ make_device "$kind" 1G
 "$varve" mkfs "$device" >/dev/null
 mount_store -o memtable=1M
 
-# run_fsx NAME SEED: in rounds, for it leaves mappings behind (version 0.3.0), and the kernel gives it 65530.
+# Whatever this shell runs from now on opens the files of the mount with O_DIRECT.
+direct() { export LD_PRELOAD=$tools/libopen_direct.so VARVE_OPEN_DIRECT=$mount_point/; }
+opened_with() { bash -c 'exec 3<"$1" && grep ^flags: /proc/self/fdinfo/3' - "$mount_point/fsx.opened"; }
+# run_fsx WAY SEED: in rounds, for it leaves mappings behind (version 0.3.0), and the kernel gives it 65530.
 run_fsx() {
   local left part number=$2
+  [ "$1" != direct ] || direct
   for ((left = operations; left > 0; left -= part)); do
     part=$((left < 20000 ? left : 20000))
-    fsx -f "$(dirname "$0")/fsx.toml" -N "$part" -S "$number" -P "$folder" "$mount_point/$1" >"$folder/$1.log" 2>&1 ||
-      { tail -n 40 "$folder/$1.log" >&2; fail "fsx on $1 with seed $number"; }
+    fsx -f "$(dirname "$0")/fsx.toml" -N "$part" -S "$number" -P "$folder" "$mount_point/fsx.$1" >"$folder/fsx.$1.log" 2>&1 ||
+      { tail -n 40 "$folder/fsx.$1.log" >&2; fail "fsx, $1, with seed $number"; }
     number=$((number + 1000))
   done
 }
@@ -40,8 +44,10 @@ at_once() {
 }
 
 if command -v fsx >/dev/null; then
-  step "fsx: $operations operations on each of two files"
-  at_once "run_fsx first" "run_fsx second"
+  step "fsx: $operations operations on each of two files: cached, direct"
+  touch "$mount_point/fsx.opened"
+  [ "$(opened_with)" != "$(direct; opened_with)" ] || fail "files are not opened with O_DIRECT"
+  at_once "run_fsx cached" "run_fsx direct"
 fi
 step "our own: $operations operations on each of three files: cached, direct, mixed"
 at_once "run_own cached" "run_own direct" "run_own mixed"

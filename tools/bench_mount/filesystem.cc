@@ -10,7 +10,9 @@
 #include <chrono>
 #include <cstring>
 #include <fstream>
+#include <string_view>
 #include <thread>
+#include <utility>
 
 namespace varve {
 
@@ -27,11 +29,13 @@ constexpr int kUnmountPatienceMs = 300'000;
 constexpr int kBusyRetries = 100;
 
 std::vector<std::string> Filled(std::vector<std::string> command, const MountPlace& place) {
+  const std::pair<std::string_view, const std::string&> paths[] = {
+      {"{device}", place.device}, {"{mount}", place.directory}, {"{below}", place.below}};
   for (std::string& argument : command) {
-    if (argument == "{device}") {
-      argument = place.device;
-    } else if (argument == "{mount}") {
-      argument = place.directory;
+    for (const auto& [name, path] : paths) {
+      if (const size_t at = argument.find(name); at != std::string::npos) {
+        argument.replace(at, name.size(), path);
+      }
     }
   }
   return command;
@@ -72,24 +76,17 @@ Status AwaitMount(const std::string& directory, dev_t before, Program& daemon, c
   return OkStatus();
 }
 
-Result<std::optional<Program>> Attach(const FilesystemKind& kind, const MountPlace& place,
-                                      Interruption& interruption) {
-  if (kind.serve.empty()) {
-    if (mount(place.device.c_str(), place.directory.c_str(), kind.kernel_type.c_str(), MS_NOSUID | MS_NODEV,
-              nullptr) != 0) {
-      return DeviceError(fmt::format("cannot mount {}: {}", kind.name, std::strerror(errno)));
-    }
-    return std::optional<Program>();
+Status UnmountFrom(std::string& directory) {
+  int result = umount2(directory.c_str(), 0);
+  for (int i = 0; result != 0 && errno == EBUSY && i < kBusyRetries; ++i) {
+    std::this_thread::sleep_for(milliseconds(20));
+    result = umount2(directory.c_str(), 0);
   }
-  const dev_t before = DeviceNumberOf(place.directory);
-  Result<Program> daemon = Program::Start(Filled(kind.serve, place), place.log);
-  if (!daemon.ok()) {
-    return daemon.error();
+  if (result != 0) {
+    return DeviceError(fmt::format("cannot unmount {}: {}", directory, std::strerror(errno)));
   }
-  if (Status mounted = AwaitMount(place.directory, before, *daemon, place.log, interruption); !mounted.ok()) {
-    return mounted.error();
-  }
-  return std::optional<Program>(std::move(*daemon));
+  directory.clear();
+  return OkStatus();
 }
 
 }  // namespace
@@ -117,6 +114,8 @@ std::vector<FilesystemKind> KnownFilesystems(const std::string& varve, const std
        ""},
       {"fuse2fs", make_ext4, {"fuse2fs", "{device}", "{mount}", "-f"}, ""},
       {"ext4", make_ext4, {}, "ext4"},
+      // libfuse's own example, over the kernel's ext4.
+      {"passthrough", make_ext4, {"passthrough_ll", "-f", "-osource={below}", "{mount}"}, "ext4"},
   };
 }
 
@@ -129,7 +128,7 @@ std::optional<std::string> MissingFor(const FilesystemKind& kind) {
   if (!kind.serve.empty() && access("/dev/fuse", R_OK | W_OK) != 0) {
     return "there is no /dev/fuse";
   }
-  if (kind.serve.empty() && !KernelKnows(kind.kernel_type)) {
+  if (!kind.kernel_type.empty() && !KernelKnows(kind.kernel_type)) {
     return fmt::format("the kernel has no {}", kind.kernel_type);
   }
   return std::nullopt;
@@ -141,39 +140,63 @@ Status MakeFilesystem(const FilesystemKind& kind, const MountPlace& place, Inter
 
 Result<MountedFilesystem> MountedFilesystem::Mount(const FilesystemKind& kind, const MountPlace& place,
                                                    Interruption& interruption) {
-  Result<std::optional<Program>> daemon = Attach(kind, place, interruption);
-  if (!daemon.ok()) {
-    // A daemon may have come as far as the mount before it was given up.
-    umount2(place.directory.c_str(), MNT_DETACH);
-    return daemon.error();
+  MountedFilesystem mounted;
+  if (Status attached = mounted.Attach(kind, place, interruption); !attached.ok()) {
+    return attached.error();
   }
-  return MountedFilesystem(place.directory, std::move(*daemon));
+  return mounted;
+}
+
+Status MountedFilesystem::Attach(const FilesystemKind& kind, const MountPlace& place,
+                                 Interruption& interruption) {
+  if (!kind.kernel_type.empty()) {
+    const std::string& where = kind.serve.empty() ? place.directory : place.below;
+    if (mount(place.device.c_str(), where.c_str(), kind.kernel_type.c_str(), MS_NOSUID | MS_NODEV, nullptr) !=
+        0) {
+      return DeviceError(fmt::format("cannot mount {}: {}", kind.name, std::strerror(errno)));
+    }
+    (kind.serve.empty() ? directory_ : below_) = where;
+  }
+  if (kind.serve.empty()) {
+    return OkStatus();
+  }
+  const dev_t before = DeviceNumberOf(place.directory);
+  Result<Program> daemon = Program::Start(Filled(kind.serve, place), place.log);
+  if (!daemon.ok()) {
+    return daemon.status();
+  }
+  // Also where it is given up: it may have come as far as the mount.
+  directory_ = place.directory;
+  daemon_ = std::move(*daemon);
+  return AwaitMount(place.directory, before, *daemon_, place.log, interruption);
 }
 
 Result<std::optional<ProgramUsage>> MountedFilesystem::Unmount() {
-  int result = umount2(directory_.c_str(), 0);
-  for (int i = 0; result != 0 && errno == EBUSY && i < kBusyRetries; ++i) {
-    std::this_thread::sleep_for(milliseconds(20));
-    result = umount2(directory_.c_str(), 0);
+  if (Status unmounted = UnmountFrom(directory_); !unmounted.ok()) {
+    return unmounted.error();
   }
-  if (result != 0) {
-    return DeviceError(fmt::format("cannot unmount {}: {}", directory_, std::strerror(errno)));
+  std::optional<ProgramUsage> usage;
+  if (daemon_.has_value()) {
+    const std::optional<Program::End> end = daemon_->Wait(kUnmountPatienceMs, nullptr);
+    daemon_.reset();
+    if (!end.has_value()) {
+      return DeviceError("the daemon did not end after its unmount");
+    }
+    usage = end->usage;
   }
-  directory_.clear();
-  if (!daemon_.has_value()) {
-    return std::optional<ProgramUsage>();
+  if (!below_.empty()) {
+    if (Status unmounted = UnmountFrom(below_); !unmounted.ok()) {
+      return unmounted.error();
+    }
   }
-  const std::optional<Program::End> end = daemon_->Wait(kUnmountPatienceMs, nullptr);
-  daemon_.reset();
-  if (!end.has_value()) {
-    return DeviceError("the daemon did not end after its unmount");
-  }
-  return std::optional(end->usage);
+  return usage;
 }
 
 MountedFilesystem::~MountedFilesystem() {
-  if (!directory_.empty()) {
-    umount2(directory_.c_str(), MNT_DETACH);
+  for (const std::string* mounted : {&directory_, &below_}) {
+    if (!mounted->empty()) {
+      umount2(mounted->c_str(), MNT_DETACH);
+    }
   }
 }
 

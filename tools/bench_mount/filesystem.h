@@ -12,12 +12,12 @@
 
 namespace varve {
 
-// Commands in which {device} and {mount} stand for the two paths.
+// Commands in which {device}, {mount} and {below} stand for paths.
 struct FilesystemKind {
   std::string name;
   std::vector<std::string> make;
   // The program that serves the mount, in the foreground; empty: the kernel does, under the type
-  // `kernel_type`.
+  // `kernel_type`. Where both are said, the kernel's is mounted at {below}, for the program to pass on.
   std::vector<std::string> serve;
   std::string kernel_type;
 };
@@ -32,6 +32,8 @@ std::optional<std::string> MissingFor(const FilesystemKind& kind);
 struct MountPlace {
   std::string device;
   std::string directory;
+  // Where a filesystem is mounted that another one passes on.
+  std::string below;
   // For what programs print.
   std::string log;
 };
@@ -44,7 +46,9 @@ class MountedFilesystem {
   static Result<MountedFilesystem> Mount(const FilesystemKind& kind, const MountPlace& place,
                                          Interruption& interruption);
   MountedFilesystem(MountedFilesystem&& other) noexcept
-      : directory_(std::exchange(other.directory_, {})), daemon_(std::move(other.daemon_)) {}
+      : directory_(std::exchange(other.directory_, {})),
+        below_(std::exchange(other.below_, {})),
+        daemon_(std::move(other.daemon_)) {}
   MountedFilesystem& operator=(MountedFilesystem&&) = delete;
   // Takes it away whatever is still open there.
   ~MountedFilesystem();
@@ -53,10 +57,12 @@ class MountedFilesystem {
   Result<std::optional<ProgramUsage>> Unmount();
 
  private:
-  MountedFilesystem(std::string directory, std::optional<Program> daemon)
-      : directory_(std::move(directory)), daemon_(std::move(daemon)) {}
+  MountedFilesystem() = default;
+  Status Attach(const FilesystemKind& kind, const MountPlace& place, Interruption& interruption);
 
+  // Mount points; empty: nothing is mounted there.
   std::string directory_;
+  std::string below_;
   std::optional<Program> daemon_;
 };
 

@@ -37,10 +37,16 @@ class ScratchFolder {
  public:
   static Result<ScratchFolder> Make() {
     std::string path = (std::filesystem::temp_directory_path() / "varve-bench.XXXXXX").string();
-    if (mkdtemp(path.data()) == nullptr || mkdir((path + "/mnt").c_str(), 0700) != 0) {
+    if (mkdtemp(path.data()) == nullptr) {
       return DeviceError(fmt::format("{}: {}", path, std::strerror(errno)));
     }
-    return ScratchFolder(path);
+    ScratchFolder folder(path);
+    for (const std::string& mount_point : {folder.mount_point(), folder.below()}) {
+      if (mkdir(mount_point.c_str(), 0700) != 0) {
+        return DeviceError(fmt::format("{}: {}", mount_point, std::strerror(errno)));
+      }
+    }
+    return folder;
   }
   ScratchFolder(ScratchFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
   ScratchFolder& operator=(ScratchFolder&&) = delete;
@@ -49,11 +55,14 @@ class ScratchFolder {
       unlink(log().c_str());
       unlink(report().c_str());
       rmdir(mount_point().c_str());
+      rmdir(below().c_str());
       rmdir(path_.c_str());
     }
   }
 
   std::string mount_point() const { return path_ + "/mnt"; }
+  // For the filesystem that another one passes on.
+  std::string below() const { return path_ + "/below"; }
   std::string log() const { return path_ + "/log"; }
   std::string report() const { return path_ + "/fio.json"; }
 
@@ -72,7 +81,7 @@ class MountBench {
         interruption_(interruption),
         device_(std::move(device)),
         scratch_(std::move(scratch)),
-        place_{device_.path(), scratch_.mount_point(), scratch_.log()} {}
+        place_{device_.path(), scratch_.mount_point(), scratch_.below(), scratch_.log()} {}
 
   Status Run(std::vector<MountRun>& runs) {
     for (uint32_t round = 1; round <= options_.rounds; ++round) {
@@ -135,8 +144,8 @@ class MountBench {
     phase.name = fmt::format("{} {}", NameOf(operation), NameOfSize(bytes));
     phase.seconds = times->seconds;
     phase.operations = options_.files;
-    if (operation == SmallFileOperation::kCreate || operation == SmallFileOperation::kRead ||
-        operation == SmallFileOperation::kReadAgain) {
+    if (operation == SmallFileOperation::kCreate || operation == SmallFileOperation::kCreateSynced ||
+        operation == SmallFileOperation::kRead || operation == SmallFileOperation::kReadAgain) {
       phase.user_bytes = options_.files * bytes;
     }
     if (!times->nanos.empty()) {

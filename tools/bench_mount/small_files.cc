@@ -25,21 +25,20 @@ constexpr uint64_t kInterruptionStride = 64;
 constexpr std::string_view kPrefix = "file-";
 constexpr std::string_view kRenamedPrefix = "renamed-";
 constexpr std::string_view kAbsentPrefix = "absent-";
+constexpr std::string_view kSyncedPrefix = "synced-";
 
 Error Failure(const std::string& path) {
   return DeviceError(fmt::format("{}: {}", path, std::strerror(errno)));
 }
 
-Status Create(const std::string& path, std::string_view content) {
+Status Create(const std::string& path, std::string_view content, bool sync) {
   const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
   if (file < 0) {
     return Failure(path);
   }
-  const ssize_t written = write(file, content.data(), content.size());
-  if (close(file) != 0 || written != static_cast<ssize_t>(content.size())) {
-    return Failure(path);
-  }
-  return OkStatus();
+  const bool written = write(file, content.data(), content.size()) == static_cast<ssize_t>(content.size()) &&
+                       (!sync || fsync(file) == 0);
+  return close(file) == 0 && written ? OkStatus() : Failure(path);
 }
 
 Status Read(const std::string& path, std::string_view content, std::vector<char>& buffer) {
@@ -104,7 +103,9 @@ class Worker {
     const std::string path = Path(kPrefix, number);
     switch (operation_) {
       case SmallFileOperation::kCreate:
-        return Create(path, content_);
+        return Create(path, content_, false);
+      case SmallFileOperation::kCreateSynced:
+        return Create(Path(kSyncedPrefix, number), content_, true);
       case SmallFileOperation::kStat:
       case SmallFileOperation::kStatAgain:
         return CheckStat(path, content_.size());
@@ -192,6 +193,8 @@ std::string_view NameOf(SmallFileOperation operation) {
       return "rename";
     case SmallFileOperation::kRemove:
       return "remove";
+    case SmallFileOperation::kCreateSynced:
+      return "create with fsync";
   }
   return "";
 }

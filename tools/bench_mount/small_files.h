@@ -22,18 +22,19 @@ enum class SmallFileOperation {
   kList,          // the names, without a stat of each
   kListAgain,
   kRename,
-  kRemove,  // of renamed files
+  kRemove,        // of renamed files
+  kCreateSynced,  // open, write once, fsync, close
 };
 
 // "create"
 std::string_view NameOf(SmallFileOperation operation);
 
-// In the order in which they can follow one another on one directory, from kCreate to kRemove.
+// In the order in which they can follow one another on one directory, from kCreate on.
 inline constexpr SmallFileOperation kSmallFileOperations[] = {
-    SmallFileOperation::kCreate, SmallFileOperation::kStat,      SmallFileOperation::kStatAgain,
-    SmallFileOperation::kRead,   SmallFileOperation::kReadAgain, SmallFileOperation::kLookUpAbsent,
-    SmallFileOperation::kList,   SmallFileOperation::kListAgain, SmallFileOperation::kRename,
-    SmallFileOperation::kRemove};
+    SmallFileOperation::kCreate, SmallFileOperation::kStat,        SmallFileOperation::kStatAgain,
+    SmallFileOperation::kRead,   SmallFileOperation::kReadAgain,   SmallFileOperation::kLookUpAbsent,
+    SmallFileOperation::kList,   SmallFileOperation::kListAgain,   SmallFileOperation::kRename,
+    SmallFileOperation::kRemove, SmallFileOperation::kCreateSynced};
 
 struct SmallFileTimes {
   double seconds = 0;
