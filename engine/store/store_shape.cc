@@ -49,9 +49,9 @@ constexpr double kFilterShareMax = 0.004;
 constexpr double kWastedShareMin = 0.17;
 constexpr double kWastedShareMinWithSegments = 0.28;
 // Merges for deletes spare more writes than this costs, and are to leave a store no larger. A tombstone takes
-// a record away and brings none: where all that comes were tombstones, so much more.
-constexpr double kWastedShareMinWithSegmentsAndDeletes = 0.12;
-constexpr double kWastedShareForTombstones = 0.1;
+// a record away and brings none: the square of their share among what comes, times the second figure, on top.
+constexpr double kWastedShareMinWithSegmentsAndDeletes = 0.122;
+constexpr double kWastedShareForTombstones = 0.75;
 constexpr double kWastedShareMinWithSegmentsAndLog = 0.34;
 constexpr double kWastedShareWithinBound = 0.45;
 constexpr double kWastedShareMax = 1.0;
@@ -170,8 +170,9 @@ MergeLimits StoreShape::LimitsOf(uint32_t level, const MergeShares& shares) cons
   // A level with half of the store or more gets the least; a smaller one may waste as many bytes as that.
   const double with_log =
       shares.of_store >= kShareOfMost ? kWastedShareWithinBound : kWastedShareMinWithSegmentsAndLog;
-  const double without_log = techniques.delete_aware ? kWastedShareMinWithSegmentsAndDeletes +
-                                                           kWastedShareForTombstones * shares.tombstones
+  const double with_deletes = kWastedShareMinWithSegmentsAndDeletes +
+                              kWastedShareForTombstones * shares.tombstones * shares.tombstones;
+  const double without_log = techniques.delete_aware ? std::min(with_deletes, kWastedShareMinWithSegments)
                                                      : kWastedShareMinWithSegments;
   const double with_segments = tree.log_share > 0 ? with_log : without_log;
   const double least = limits.append ? with_segments : kWastedShareMin;
