@@ -29,7 +29,11 @@ mode_t ModeOf(int flags, va_list rest) {
 
 }  // namespace
 
-extern "C" int open(const char* path, int flags, ...) {
+// Named for the linker alone: the headers may have `open` already mean `open64`.
+extern "C" int OpenPlain(const char* path, int flags, ...) asm("open");
+extern "C" int OpenLarge(const char* path, int flags, ...) asm("open64");
+
+int OpenPlain(const char* path, int flags, ...) {
   va_list rest;
   va_start(rest, flags);
   const mode_t mode = ModeOf(flags, rest);
@@ -37,7 +41,7 @@ extern "C" int open(const char* path, int flags, ...) {
   return OpenDirect("open", path, flags, mode);
 }
 
-extern "C" int open64(const char* path, int flags, ...) {
+int OpenLarge(const char* path, int flags, ...) {
   va_list rest;
   va_start(rest, flags);
   const mode_t mode = ModeOf(flags, rest);

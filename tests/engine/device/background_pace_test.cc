@@ -23,12 +23,11 @@ class BackgroundPaceTest : public testing::Test {
     return executor_.Run([](BackgroundPace& pace) -> Task<bool> { co_return pace.Applies(); }(pace_));
   }
   // One piece, which the device has done at `done_nanos`.
-  Task<Status> Move(uint64_t done_nanos, uint64_t bytes = BackgroundPace::kPieceBytes) {
+  Task<void> Move(uint64_t done_nanos, uint64_t bytes = BackgroundPace::kPieceBytes) {
     const uint64_t begin = clock_.MonotonicNanos();
     most_pieces_ = std::max(most_pieces_, pace_.pieces());
     co_await Executor::Current().Sleep(done_nanos - begin);
     pace_.End(BackgroundPace::Direction::kWrite, bytes, clock_.MonotonicNanos() - begin);
-    co_return Status();
   }
   // Of a device that does one after the other.
   Task<Status> MoveInTurn(int pieces, uint64_t nanos) {
@@ -50,7 +49,8 @@ class BackgroundPaceTest : public testing::Test {
   Task<Status> MoveAndNote(std::vector<int>& order, int number) {
     co_await pace_.Begin();
     order.push_back(number);
-    co_return co_await Move(clock_.MonotonicNanos() + kMillis);
+    co_await Move(clock_.MonotonicNanos() + kMillis);
+    co_return Status();
   }
   void RunAll(std::vector<Task<Status>> users) {
     EXPECT_TRUE(executor_.Run(WhenAllOk(std::move(users))).ok());
