@@ -280,17 +280,7 @@ Task<Status> MountedStore::Attach() {
       co_return initialised;
     }
   }
-  pace_.emplace(background_->reactor(), [this] { return RequestsServed(); });
-  device_->SetBackgroundPace(*pace_);
   co_return OkStatus();
-}
-
-uint64_t MountedStore::RequestsServed() const {
-  uint64_t served = 0;
-  for (const Lane& lane : lanes_) {
-    served += lane.channel->statistics().Total();
-  }
-  return served;
 }
 
 Task<void> MountedStore::Serve(Lane& lane) {

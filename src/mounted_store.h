@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -76,7 +75,6 @@ class MountedStore final : public MountOwner {
   Task<Status> OpenStoreAndFiles();
   Task<Status> Attach();
   void MakeTransports(bool uring);
-  uint64_t RequestsServed() const;
   Task<void> Serve(Lane& lane);
   Task<Status> FlushUnlessClosing();
   Task<Status> CloseOnce();
@@ -92,7 +90,6 @@ class MountedStore final : public MountOwner {
   // What each is pinned to; -1: nothing.
   std::vector<int> lane_cpus_;
   std::unique_ptr<ReactorThread> background_;
-  std::optional<BackgroundPace> pace_;
   std::unique_ptr<ClaimedDevice> device_;
   std::unique_ptr<Store> store_;
   std::unique_ptr<FileSystem> filesystem_;

@@ -92,10 +92,9 @@ class UringDevice final : public ClaimedDevice {
     return OkStatus();
   }
   bool is_block_device() const override { return is_block_device_; }
-  void SetBackgroundPace(BackgroundPace& pace) override { pace_.store(&pace, std::memory_order_release); }
 
  private:
-  using Direction = BackgroundPace::Direction;
+  enum class Direction { kRead, kWrite };
   struct Transfer {
     Direction direction;
     std::byte* memory;
@@ -116,25 +115,13 @@ class UringDevice final : public ClaimedDevice {
   Task<Status> DoDiscard(DeviceOffset offset, uint64_t bytes) override;
 
   Task<Status> Run(Transfer transfer) {
-    BackgroundPace* pace = pace_.load(std::memory_order_acquire);
-    if (pace != nullptr && !pace->Applies()) {
-      pace = nullptr;
-    }
-    if (transfer.bytes > PieceBytes(pace)) {
-      return RunPieces(transfer, pace);
-    }
-    return pace == nullptr ? RunPiece(transfer) : RunPaced(transfer, *pace);
-  }
-  static size_t PieceBytes(const BackgroundPace* pace) {
-    return pace == nullptr ? kPieceBytes : BackgroundPace::kPieceBytes;
+    return transfer.bytes <= kPieceBytes ? RunPiece(transfer) : RunPieces(transfer);
   }
   // Continues short transfers, retries interrupted ones.
   Task<Status> RunPiece(Transfer piece);
-  Task<Status> RunPaced(Transfer piece, BackgroundPace& pace);
-  Task<Status> RunPieces(Transfer transfer, BackgroundPace* pace);
+  Task<Status> RunPieces(Transfer transfer);
   struct Cursor {
     Transfer rest;
-    BackgroundPace* pace;  // may be null
     Status status;
   };
   Task<Status> RunPiecesInTurn(Cursor& cursor);
@@ -153,7 +140,6 @@ class UringDevice final : public ClaimedDevice {
   // Set once the kernel has said so.
   std::atomic<bool> lacks_discard_command_{false};
   std::atomic<bool> cannot_discard_{false};
-  std::atomic<BackgroundPace*> pace_{nullptr};
 };
 
 Error UringDevice::Failed(std::string_view operation, uint64_t offset, uint64_t bytes, int error) const {
@@ -192,24 +178,14 @@ Task<Status> UringDevice::RunPiece(Transfer piece) {
   co_return OkStatus();
 }
 
-Task<Status> UringDevice::RunPaced(Transfer piece, BackgroundPace& pace) {
-  co_await pace.Begin();
-  const Clock& clock = CurrentReactor().clock();
-  const uint64_t begin = clock.MonotonicNanos();
-  Status status = co_await RunPiece(piece);
-  pace.End(piece.direction, piece.bytes, clock.MonotonicNanos() - begin);
-  co_return status;
-}
-
 Task<Status> UringDevice::RunPiecesInTurn(Cursor& cursor) {
   while (cursor.rest.bytes > 0 && cursor.status.ok()) {
     Transfer piece = cursor.rest;
-    piece.bytes = std::min<uint64_t>(piece.bytes, PieceBytes(cursor.pace));
+    piece.bytes = std::min<uint64_t>(piece.bytes, kPieceBytes);
     cursor.rest.memory += piece.bytes;
     cursor.rest.offset += piece.bytes;
     cursor.rest.bytes -= piece.bytes;
-    Task<Status> run = cursor.pace == nullptr ? RunPiece(piece) : RunPaced(piece, *cursor.pace);
-    Status status = co_await std::move(run);
+    Status status = co_await RunPiece(piece);
     if (!status.ok()) {
       cursor.status = std::move(status);
     }
@@ -217,10 +193,10 @@ Task<Status> UringDevice::RunPiecesInTurn(Cursor& cursor) {
   co_return OkStatus();
 }
 
-Task<Status> UringDevice::RunPieces(Transfer transfer, BackgroundPace* pace) {
-  Cursor cursor{transfer, pace, {}};
+Task<Status> UringDevice::RunPieces(Transfer transfer) {
+  Cursor cursor{transfer, {}};
   std::vector<Task<Status>> lanes;
-  const size_t pieces = CeilDiv(transfer.bytes, PieceBytes(pace));
+  const size_t pieces = CeilDiv(transfer.bytes, kPieceBytes);
   for (size_t i = 0; i < std::min(pieces, kPiecesInFlight); ++i) {
     lanes.push_back(RunPiecesInTurn(cursor));
   }

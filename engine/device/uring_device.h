@@ -6,7 +6,6 @@
 #include <string>
 
 #include "engine/base/result.h"
-#include "engine/device/background_pace.h"
 #include "engine/device/block_device.h"
 
 namespace varve {
@@ -30,8 +29,6 @@ struct UringDeviceOptions {
 // Its operations run only in coroutines of a Reactor; any number of reactors at once.
 class ClaimedDevice : public BlockDevice {
  public:
-  // From now on transfers of the background go by it. It must outlive them. Any thread.
-  virtual void SetBackgroundPace(BackgroundPace& pace) = 0;
   // Lets go of O_EXCL on a block device, keeping it open and locked, so that the kernel can claim it for a
   // mount. Precondition: opened with kExclusiveUntilMount. Blocks shortly.
   virtual Status ReleaseClaim() = 0;

@@ -36,14 +36,6 @@ struct ChannelStatistics {
   std::array<std::atomic<uint64_t>, kOpcodes> requests{};
   std::atomic<uint64_t> replies_unwanted{0};  // the caller had gone
   std::atomic<uint64_t> sleeps{0};            // times the reactor waited for the kernel
-
-  uint64_t Total() const {
-    uint64_t total = 0;
-    for (const std::atomic<uint64_t>& of_opcode : requests) {
-      total += of_opcode.load(std::memory_order_relaxed);
-    }
-    return total;
-  }
 };
 
 // Memory for an answer of up to kPayloadBytesMax, its header apart.

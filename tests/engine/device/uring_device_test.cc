@@ -73,19 +73,6 @@ class UringDeviceTest : public testing::TestWithParam<uint32_t> {
     return RunBlocking(*reactor_, device.Read(DeviceOffset(offset), buffer.span(), IoPurpose::kCheck));
   }
 
-  void ReadsBackEverySize(BlockDevice& device) {
-    uint64_t seed = 1;
-    for (const uint64_t bytes : {uint64_t{4096}, 64 * kKiB, kMiB, kMiB + 4096, 20 * kMiB + 8192}) {
-      const AlignedBuffer written = RandomBytes(bytes, seed++);
-      const Persistence persistence = seed % 2 == 0 ? Persistence::kDurable : Persistence::kCached;
-      const Status status = Write(device, 3 * 4096, written, persistence);
-      ASSERT_TRUE(status.ok()) << status.ToString();
-      AlignedBuffer read(bytes);
-      ASSERT_TRUE(Read(device, 3 * 4096, read).ok());
-      EXPECT_EQ(written.view(), read.view()) << bytes;
-    }
-  }
-
   SystemClock clock_;
   std::unique_ptr<Reactor> reactor_;
   std::unique_ptr<ImageFile> image_;
@@ -106,7 +93,16 @@ TEST_P(UringDeviceTest, KnowsItsSizeAndSector) {
 
 TEST_P(UringDeviceTest, TransfersOfEverySizeReadBack) {
   const std::unique_ptr<ClaimedDevice> device = Open();
-  ReadsBackEverySize(*device);
+  uint64_t seed = 1;
+  for (const uint64_t bytes : {uint64_t{4096}, 64 * kKiB, kMiB, kMiB + 4096, 20 * kMiB + 8192}) {
+    const AlignedBuffer written = RandomBytes(bytes, seed++);
+    const Persistence persistence = seed % 2 == 0 ? Persistence::kDurable : Persistence::kCached;
+    const Status status = Write(*device, 3 * 4096, written, persistence);
+    ASSERT_TRUE(status.ok()) << status.ToString();
+    AlignedBuffer read(bytes);
+    ASSERT_TRUE(Read(*device, 3 * 4096, read).ok());
+    EXPECT_EQ(written.view(), read.view()) << bytes;
+  }
   EXPECT_TRUE(RunBlocking(*reactor_, device->Flush(IoPurpose::kWal)).ok());
 }
 
@@ -129,19 +125,6 @@ TEST_P(UringDeviceTest, ReadsInFlightTogetherEachGetTheirOwnBytes) {
   const Status status = RunBlocking(*reactor_, ManyReads(*device, read, 512));
   ASSERT_TRUE(status.ok()) << status.ToString();
   EXPECT_EQ(written.view(), read.view());
-}
-
-TEST_P(UringDeviceTest, TransfersBesideRequestsReadBack) {
-  // Somebody is served all the time.
-  uint64_t looks = 0;
-  BackgroundPace pace(*reactor_, [&looks] { return ++looks; });
-  const std::unique_ptr<ClaimedDevice> device = Open();
-  device->SetBackgroundPace(pace);
-  ReadsBackEverySize(*device);
-  AlignedBuffer read(4 * kMiB);
-  ASSERT_TRUE(RunBlocking(*reactor_, ManyReads(*device, read, 512)).ok());
-  EXPECT_GT(looks, 0u);
-  EXPECT_EQ(pace.pieces(), 0u);
 }
 
 TEST_P(UringDeviceTest, DiscardSucceedsAndLeavesTheRestAlone) {
