@@ -49,9 +49,11 @@ constexpr double kFilterShareMax = 0.004;
 constexpr double kWastedShareMin = 0.17;
 constexpr double kWastedShareMinWithSegments = 0.28;
 // Merges for deletes spare more writes than this costs, and are to leave a store no larger. A tombstone takes
-// a record away and brings none: the square of their share among what comes, times the second figure, on top.
+// a record away and brings none: the square of their share among what comes, times the second figure, on top,
+// up to the third. Where most of what comes is tombstones, files are being removed, and what they held is awaited.
 constexpr double kWastedShareMinWithSegmentsAndDeletes = 0.122;
 constexpr double kWastedShareForTombstones = 0.75;
+constexpr double kWastedShareMaxWithSegmentsAndDeletes = 0.16;
 constexpr double kWastedShareMinWithSegmentsAndLog = 0.34;
 constexpr double kWastedShareWithinBound = 0.45;
 constexpr double kWastedShareMax = 1.0;
@@ -172,7 +174,7 @@ MergeLimits StoreShape::LimitsOf(uint32_t level, const MergeShares& shares) cons
       shares.of_store >= kShareOfMost ? kWastedShareWithinBound : kWastedShareMinWithSegmentsAndLog;
   const double with_deletes = kWastedShareMinWithSegmentsAndDeletes +
                               kWastedShareForTombstones * shares.tombstones * shares.tombstones;
-  const double without_log = techniques.delete_aware ? std::min(with_deletes, kWastedShareMinWithSegments)
+  const double without_log = techniques.delete_aware ? std::min(with_deletes, kWastedShareMaxWithSegmentsAndDeletes)
                                                      : kWastedShareMinWithSegments;
   const double with_segments = tree.log_share > 0 ? with_log : without_log;
   const double least = limits.append ? with_segments : kWastedShareMin;
