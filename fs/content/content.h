@@ -89,6 +89,8 @@ class Content {
   uint64_t ChunkOf(uint64_t offset) const { return offset / format_.chunk_bytes; }
   // How many chunks a file of `size` bytes spans.
   uint64_t ChunksIn(uint64_t size) const { return CeilDiv(size, format_.chunk_bytes); }
+  // Of a file in chunks: whether some of those that it spans are not there.
+  bool HasHoles(const Inode& inode) const { return inode.chunk_count < ChunksIn(inode.size); }
   // st_blocks: 512-byte blocks that hold bytes.
   uint64_t BlocksOf(const Inode& inode) const;
 
@@ -139,8 +141,6 @@ class Content {
   // nullptr.
   Task<Result<uint64_t>> ScanChunks(InodeNumber inode, uint64_t from, uint64_t end, uint64_t limit,
                                     std::vector<uint64_t>* found) const;
-  bool HasHoles(const Inode& inode) const { return inode.chunk_count < ChunksIn(inode.size); }
-
   Store& store_;
   const FormatParameters format_;
 };

@@ -16,7 +16,7 @@ FileSystemCore::FileSystemCore(FileSystemEnvironment environment, FileSystemOpti
       options(options_in),
       content(environment.store, format),
       allocator(environment.store, next_inode),
-      reaper(environment.store, environment.logger, environment.background, locks, nodes),
+      reaper(environment.store, content, environment.logger, environment.background, locks, nodes),
       background_(environment.background) {
   // Nobody looks the root up, and nobody forgets it.
   nodes.Acquire(kRootInode, NodeLocation(NodePlace::kRecord));

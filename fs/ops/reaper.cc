@@ -18,8 +18,14 @@ constexpr uint64_t kPollNanos = 100'000;
 
 }  // namespace
 
-Reaper::Reaper(Store& store, Logger& logger, Executor& background, InodeLocks& locks, const NodeTable& nodes)
-    : store_(store), logger_(logger), background_(background), locks_(locks), nodes_(nodes) {
+Reaper::Reaper(Store& store, const Content& content, Logger& logger, Executor& background, InodeLocks& locks,
+               const NodeTable& nodes)
+    : store_(store),
+      content_(content),
+      logger_(logger),
+      background_(background),
+      locks_(locks),
+      nodes_(nodes) {
 }
 
 Reaper::~Reaper() {
@@ -27,13 +33,13 @@ Reaper::~Reaper() {
 }
 
 void Reaper::Enqueue(InodeNumber inode) {
-  Push(inode);
+  Push({inode});
 }
 
-void Reaper::Push(InodeNumber inode) {
+void Reaper::Push(const Work& work) {
   {
     const std::lock_guard lock(mutex_);
-    queue_.push_back(inode);
+    queue_.push_back(work);
     if (running_ || stopping_) {
       return;
     }
@@ -42,25 +48,25 @@ void Reaper::Push(InodeNumber inode) {
   SpawnOn(background_, Run());
 }
 
-std::optional<InodeNumber> Reaper::Pop() {
+std::optional<Reaper::Work> Reaper::Pop() {
   const std::lock_guard lock(mutex_);
   if (queue_.empty() || stopping_) {
     running_ = false;
     return std::nullopt;
   }
-  const InodeNumber inode = queue_.front();
+  const Work work = queue_.front();
   queue_.pop_front();
-  return inode;
+  return work;
 }
 
 Task<void> Reaper::Run() {
   while (true) {
-    const std::optional<InodeNumber> inode = Pop();
-    if (!inode) {
+    const std::optional<Work> work = Pop();
+    if (!work) {
       // Nothing of this may be touched any more: whoever waits for the end may destroy it now.
       co_return;
     }
-    Result<bool> again = co_await DoBatch(*inode);
+    Result<bool> again = co_await DoBatch(*work);
     if (!again.ok()) {
       logger_.Log(LogLevel::kWarning,
                   "removing what is left of a file failed, the next mount tries again: " + again.ToString());
@@ -68,7 +74,7 @@ Task<void> Reaper::Run() {
       failure_ = again.status();
     } else if (*again) {
       const std::lock_guard lock(mutex_);
-      queue_.push_front(*inode);
+      queue_.push_front(*work);
     }
     co_await background_.Yield();
   }
@@ -110,7 +116,7 @@ void Reaper::AddStale(InodeNumber inode, bool is_orphan, StaleChunks stale) {
     stale.end = std::max(stale.end, old->chunks.end);
   }
   SetStale(inode, Stale{stale, is_orphan});
-  Push(inode);
+  Push({inode});
 }
 
 void Reaper::MarkOrphaned(InodeNumber inode) {
@@ -202,25 +208,42 @@ Task<Status> Reaper::Write(WriteBatch& batch) {
   co_return written;
 }
 
-Task<Result<bool>> Reaper::DoBatch(InodeNumber inode) {
-  const InodeLocks::Guard guard = co_await locks_.Lock(inode);
-  if (FindStale(inode).has_value()) {
+Task<Result<bool>> Reaper::DoBatch(Work work) {
+  const InodeLocks::Guard guard = co_await locks_.Lock(work.inode);
+  if (FindStale(work.inode).has_value()) {
     // One batch and no more: a writer of this file may be waiting.
-    Status removed = co_await RemoveStale(inode, UINT64_MAX);
+    Status removed = co_await RemoveStale(work.inode, UINT64_MAX);
     if (!removed.ok()) {
       co_return removed.error();
     }
     co_return true;
   }
-  const Status removed = co_await RemoveOrphan(inode);
+  const Status removed = co_await RemoveOrphan(work);
   if (!removed.ok()) {
     co_return removed.error();
   }
   co_return false;
 }
 
-Task<Status> Reaper::RemoveOrphan(InodeNumber inode) {
-  const NamespaceKey key = NamespaceKey::Orphan(inode);
+bool Reaper::StageKnownChunks(const Work& work, const Inode& file, WriteBatch& batch) const {
+  if (work.found_at_open || (file.chunked && content_.HasHoles(file))) {
+    return false;
+  }
+  const uint64_t chunks = file.chunked ? file.chunk_count : 0;
+  if (chunks >= Content::kChunksWorthARange) {
+    batch.DeleteRange(NamespaceKey::Chunk(work.inode, 0),
+                      NamespaceKey::End(NamespaceKind::kChunk, work.inode));
+    return true;
+  }
+  for (uint64_t index = 0; index < chunks; ++index) {
+    batch.Delete(NamespaceKey::Chunk(work.inode, index));
+  }
+  return true;
+}
+
+Task<Status> Reaper::RemoveOrphan(Work work) {
+  const NamespaceKey key = NamespaceKey::Orphan(work.inode);
+  std::optional<Inode> file;
   {
     // Not held while the batch waits for space (unpin.h).
     Store::Lookup found = co_await store_.Get(key, ReadOptions());
@@ -229,19 +252,25 @@ Task<Status> Reaper::RemoveOrphan(InodeNumber inode) {
     }
     // A truncation that is finished has no record any more; a file that is in use waits until it is
     // forgotten.
-    if (!*found || nodes_.Contains(inode)) {
+    if (!*found || nodes_.Contains(work.inode)) {
       co_return Status();
     }
     const Result<OrphanRecord> orphan = DecodeOrphan((*found)->bytes());
     if (!orphan.ok()) {
       co_return orphan.error();
     }
+    if (orphan->file) {
+      file = orphan->file->inode;
+    }
   }
   WriteBatch batch;
   batch.MarkFreesSpace();
-  Status staged = co_await StageChunkDeletes(inode, 0, UINT64_MAX, batch);
-  if (staged.ok()) {
-    staged = co_await StageXattrDeletes(inode, batch);
+  Status staged;
+  if (!file || !StageKnownChunks(work, *file, batch)) {
+    staged = co_await StageChunkDeletes(work.inode, 0, UINT64_MAX, batch);
+  }
+  if (staged.ok() && (!file || file->has_xattrs)) {
+    staged = co_await StageXattrDeletes(work.inode, batch);
   }
   if (!staged.ok()) {
     co_return staged;
@@ -269,7 +298,7 @@ Task<Status> Reaper::Recover(bool start) {
         SetStale(key->inode, Stale{{orphan->stale_from, orphan->stale_end}, false});
       }
       if (start) {
-        Push(key->inode);
+        Push({key->inode, true});
       }
     }
     if (orphans->Next() == Step::kNeedsIo) {

@@ -26,7 +26,8 @@ namespace varve {
 class Reaper {
  public:
   // All must outlive this.
-  Reaper(Store& store, Logger& logger, Executor& background, InodeLocks& locks, const NodeTable& nodes);
+  Reaper(Store& store, const Content& content, Logger& logger, Executor& background, InodeLocks& locks,
+         const NodeTable& nodes);
   ~Reaper();
 
   // A file that has an orphan record and no node: everything of it goes.
@@ -58,27 +59,36 @@ class Reaper {
     StaleChunks chunks;
     bool is_orphan = false;
   };
-  void Push(InodeNumber inode);
-  std::optional<InodeNumber> Pop();
+  struct Work {
+    InodeNumber inode;
+    // Left by an earlier mount: chunks of a truncation may lie beyond the file's size, and nobody knows of
+    // them.
+    bool found_at_open = false;
+  };
+  void Push(const Work& work);
+  std::optional<Work> Pop();
   std::optional<Stale> FindStale(InodeNumber inode) const;
   void SetStale(InodeNumber inode, Stale stale);
   Task<void> Run();
   // True when it is to be done again: something else is left of the file.
-  Task<Result<bool>> DoBatch(InodeNumber inode);
-  Task<Status> RemoveOrphan(InodeNumber inode);
+  Task<Result<bool>> DoBatch(Work work);
+  Task<Status> RemoveOrphan(Work work);
   // Deletes the chunks in [from, end): few one by one, many as a range.
   Task<Status> StageChunkDeletes(InodeNumber inode, uint64_t from, uint64_t end, WriteBatch& batch) const;
+  // The same without a search, of a file that has all its chunks. False: it may have others, or not all.
+  bool StageKnownChunks(const Work& work, const Inode& file, WriteBatch& batch) const;
   Task<Status> StageXattrDeletes(InodeNumber inode, WriteBatch& batch) const;
   Task<Status> Write(WriteBatch& batch);
 
   Store& store_;
+  const Content& content_;
   Logger& logger_;
   Executor& background_;
   InodeLocks& locks_;
   const NodeTable& nodes_;
 
   mutable std::mutex mutex_;  // guards what follows, for a few instructions
-  std::deque<InodeNumber> queue_;
+  std::deque<Work> queue_;
   std::unordered_map<uint64_t, Stale> stale_;
   bool running_ = false;
   bool stopping_ = false;

@@ -196,6 +196,7 @@ Task<Store::Lookup> MemoryStore::Get(std::string_view key, ReadOptions options) 
 std::unique_ptr<StoreIterator> MemoryStore::NewIterator(std::string_view lower, std::string_view upper,
                                                         ReadOptions options) {
   const std::lock_guard lock(mutex_);
+  ++walks_;
   SequenceNumber at = sequence_;
   if (options.snapshot != nullptr) {
     at = options.snapshot->sequence();
@@ -384,6 +385,11 @@ void MemoryStore::set_read_only_reason(std::string reason) {
 void MemoryStore::set_unreadable_key(std::string key) {
   const std::lock_guard lock(mutex_);
   unreadable_key_ = std::move(key);
+}
+
+uint64_t MemoryStore::walks() const {
+  const std::lock_guard lock(mutex_);
+  return walks_;
 }
 
 uint64_t MemoryStore::writes() const {

@@ -63,6 +63,7 @@ class MemoryStore final : public Store {
   uint64_t writes() const;
   uint64_t written_bytes() const;
   uint64_t gets() const;
+  uint64_t walks() const;  // iterators that were made
   uint64_t syncs() const;
   // Snapshots and iterators that live.
   size_t pins() const;
@@ -104,6 +105,7 @@ class MemoryStore final : public Store {
   uint64_t writes_left_ = UINT64_MAX;
   uint64_t live_bytes_ = 0;
   uint64_t writes_ = 0;
+  uint64_t walks_ = 0;
   uint64_t written_bytes_ = 0;
   uint64_t gets_ = 0;
   uint64_t syncs_ = 0;

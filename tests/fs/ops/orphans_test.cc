@@ -173,6 +173,42 @@ TEST(Orphans, AFileUnlinkedWhileItsTruncationIsUnfinishedLeavesNothing) {
   EXPECT_EQ(t.Records(kOrphans), 0u);
 }
 
+TEST(Orphans, ACrashBehindAnUnlinkAndATruncationLeavesNothing) {
+  OpsFixture t;
+  const InodeNumber file = MakeLarge(t, "f");
+  ASSERT_TRUE(t.Run(t.fs->Unlink(kRootInode, "f")).ok());
+  ASSERT_TRUE(t.Truncate(file, 10'000).ok());
+  EXPECT_EQ(t.Records(kChunks), 1280u);
+  t.Crash();
+  ASSERT_TRUE(t.Run(t.fs->FinishRemovals()).ok());
+  EXPECT_EQ(t.Records(kChunks), 0u) << "those beyond its size too";
+  EXPECT_EQ(t.Records(kOrphans), 0u);
+}
+
+TEST(Orphans, OnlyTheChunksOfASparseFileAreSearchedFor) {
+  OpsFixture t;
+  const auto remove = [&](const std::string& name, InodeNumber file) {
+    EXPECT_TRUE(t.Run(t.fs->Unlink(kRootInode, name)).ok());
+    const uint64_t before = t.store->walks();
+    t.fs->Forget(file, 1);
+    EXPECT_TRUE(t.Run(t.fs->FinishRemovals()).ok());
+    const uint64_t walks = t.store->walks() - before;
+    EXPECT_EQ(t.Records(kChunks), 0u);
+    EXPECT_EQ(t.Records(kOrphans), 0u);
+    return walks;
+  };
+  const InodeNumber dense = t.Make(kRootInode, "dense");
+  ASSERT_TRUE(t.Write(dense, 0, std::string(20'000, 'd')).ok());
+  EXPECT_EQ(t.Records(kChunks), 5u);
+  EXPECT_EQ(remove("dense", dense), 0u);
+  EXPECT_EQ(remove("large", MakeLarge(t, "large")), 0u);
+  const InodeNumber sparse = t.Make(kRootInode, "sparse");
+  ASSERT_TRUE(t.Write(sparse, 0, std::string(5'000, 's')).ok());
+  ASSERT_TRUE(t.Write(sparse, 100'000, "s").ok());
+  EXPECT_EQ(t.Records(kChunks), 3u);
+  EXPECT_EQ(remove("sparse", sparse), 1u);
+}
+
 TEST(Orphans, ATemporaryFileGetsANameAndKeepsItsBytes) {
   OpsFixture t;
   const Result<Attributes> made = t.Run(t.fs->MakeTemporary(kRootInode, 0600, t.caller));
