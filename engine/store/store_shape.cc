@@ -50,7 +50,8 @@ constexpr double kWastedShareMin = 0.17;
 constexpr double kWastedShareMinWithSegments = 0.28;
 // Merges for deletes spare more writes than this costs, and are to leave a store no larger. A tombstone takes
 // a record away and brings none: the square of their share among what comes, times the second figure, on top,
-// up to the third. Where most of what comes is tombstones, files are being removed, and what they held is awaited.
+// up to the third. Where most of what comes is tombstones, files are being removed, and what they held is
+// awaited.
 constexpr double kWastedShareMinWithSegmentsAndDeletes = 0.122;
 constexpr double kWastedShareForTombstones = 0.75;
 constexpr double kWastedShareMaxWithSegmentsAndDeletes = 0.16;
@@ -174,8 +175,9 @@ MergeLimits StoreShape::LimitsOf(uint32_t level, const MergeShares& shares) cons
       shares.of_store >= kShareOfMost ? kWastedShareWithinBound : kWastedShareMinWithSegmentsAndLog;
   const double with_deletes = kWastedShareMinWithSegmentsAndDeletes +
                               kWastedShareForTombstones * shares.tombstones * shares.tombstones;
-  const double without_log = techniques.delete_aware ? std::min(with_deletes, kWastedShareMaxWithSegmentsAndDeletes)
-                                                     : kWastedShareMinWithSegments;
+  const double without_log = techniques.delete_aware
+                                 ? std::min(with_deletes, kWastedShareMaxWithSegmentsAndDeletes)
+                                 : kWastedShareMinWithSegments;
   const double with_segments = tree.log_share > 0 ? with_log : without_log;
   const double least = limits.append ? with_segments : kWastedShareMin;
   limits.wasted_share_max = std::clamp(least / 2 / std::max(shares.of_store, 0.01), least, kWastedShareMax);
