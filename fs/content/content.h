@@ -91,6 +91,10 @@ class Content {
   uint64_t ChunksIn(uint64_t size) const { return CeilDiv(size, format_.chunk_bytes); }
   // Of a file in chunks: whether some of those that it spans are not there.
   bool HasHoles(const Inode& inode) const { return inode.chunk_count < ChunksIn(inode.size); }
+  // Deletes the `count` chunks that [from, end) holds: `indexes` of them, or, nullptr, the first ones. Few
+  // one by one, many as a range. An `end` of UINT64_MAX: all from `from` on.
+  static void StageDeletes(InodeNumber inode, uint64_t from, uint64_t end, uint64_t count,
+                           const uint64_t* indexes, WriteBatch& batch);
   // st_blocks: 512-byte blocks that hold bytes.
   uint64_t BlocksOf(const Inode& inode) const;
 
@@ -141,6 +145,7 @@ class Content {
   // nullptr.
   Task<Result<uint64_t>> ScanChunks(InodeNumber inode, uint64_t from, uint64_t end, uint64_t limit,
                                     std::vector<uint64_t>* found) const;
+
   Store& store_;
   const FormatParameters format_;
 };

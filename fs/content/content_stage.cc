@@ -110,6 +110,19 @@ Task<Status> Content::StageTruncate(FileImage& file, uint64_t size, WriteBatch& 
   co_return Status();
 }
 
+void Content::StageDeletes(InodeNumber inode, uint64_t from, uint64_t end, uint64_t count,
+                           const uint64_t* indexes, WriteBatch& batch) {
+  if (count >= kChunksWorthARange) {
+    batch.DeleteRange(NamespaceKey::Chunk(inode, from), end == UINT64_MAX
+                                                            ? NamespaceKey::End(NamespaceKind::kChunk, inode)
+                                                            : NamespaceKey::Chunk(inode, end));
+    return;
+  }
+  for (uint64_t i = 0; i < count; ++i) {
+    batch.Delete(NamespaceKey::Chunk(inode, indexes != nullptr ? indexes[i] : from + i));
+  }
+}
+
 Task<Status> Content::StageShrink(FileImage& file, uint64_t size, WriteBatch& batch,
                                   StaleChunks& stale) const {
   Inode& inode = file.inode;
@@ -127,12 +140,8 @@ Task<Status> Content::StageShrink(FileImage& file, uint64_t size, WriteBatch& ba
   }
   if (tail_chunks > kDeletesPerBatch) {
     stale = {keep, old_end};
-  } else if (tail_chunks >= kChunksWorthARange) {
-    batch.DeleteRange(NamespaceKey::Chunk(inode.number, keep), NamespaceKey::Chunk(inode.number, old_end));
   } else {
-    for (uint64_t i = 0; i < tail_chunks; ++i) {
-      batch.Delete(NamespaceKey::Chunk(inode.number, had_holes ? tail[i] : keep + i));
-    }
+    StageDeletes(inode.number, keep, old_end, tail_chunks, had_holes ? tail.data() : nullptr, batch);
   }
   if (size == 0) {
     inode.chunked = false;

@@ -172,13 +172,7 @@ Task<Status> Reaper::StageChunkDeletes(InodeNumber inode, uint64_t from, uint64_
   if (!ended.ok()) {
     co_return ended;
   }
-  if (found.size() == Content::kChunksWorthARange) {
-    batch.DeleteRange(lower, upper);
-    co_return Status();
-  }
-  for (const uint64_t index : found) {
-    batch.Delete(NamespaceKey::Chunk(inode, index));
-  }
+  Content::StageDeletes(inode, from, end, found.size(), found.data(), batch);
   co_return Status();
 }
 
@@ -230,14 +224,7 @@ bool Reaper::StageKnownChunks(const Work& work, const Inode& file, WriteBatch& b
     return false;
   }
   const uint64_t chunks = file.chunked ? file.chunk_count : 0;
-  if (chunks >= Content::kChunksWorthARange) {
-    batch.DeleteRange(NamespaceKey::Chunk(work.inode, 0),
-                      NamespaceKey::End(NamespaceKind::kChunk, work.inode));
-    return true;
-  }
-  for (uint64_t index = 0; index < chunks; ++index) {
-    batch.Delete(NamespaceKey::Chunk(work.inode, index));
-  }
+  Content::StageDeletes(work.inode, 0, UINT64_MAX, chunks, nullptr, batch);
   return true;
 }
 
