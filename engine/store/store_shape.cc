@@ -61,6 +61,7 @@ constexpr double kWastedShareMax = 1.0;
 // What a store with a Log may take beyond what is live in the level that holds most of it, where segments are
 // appended.
 constexpr double kBeyondLevelOfMostMax = 0.445;
+constexpr double kBeyondLevelOfMostMaxWithDeletes = 0.42;
 
 // Of level 1's entries, what may be tombstones; docs/design/deletes.md has the measurements behind these.
 constexpr double kDeleteShareMax = 0.25;
@@ -86,6 +87,11 @@ constexpr uint32_t kLevel0TimesWithSegments = 6;
 constexpr uint32_t kLevel0TimesWithLog = 3;
 constexpr uint64_t kLevel0PerDevice = 16;
 constexpr double kSlackMin = 0.25;
+// With a Log as well, the last level may be so many times its capacity, and one table lies over as many more
+// of it. A merge of such a table has its reserve, which counts with kGrandparentTablesMax tables of full
+// growth.
+constexpr double kLastLevelSlackWithLog = 4;
+constexpr double kGrandparentGrowth = 2.0 / 3;
 
 // Rough: by how much sectors are shorter than the blocks that become dead.
 constexpr double kHolesLostSectors512 = 0.3;
@@ -226,7 +232,8 @@ StoreShape ShapeOf(const Layout& layout, const StoreOptions& options, uint32_t b
                                 : first_bytes;
   shape.tree.log_share = shape.techniques.sst_log ? options.sst_log_share : 0;
   if (shape.tree.log_share > 0 && shape.techniques.append_merge) {
-    shape.tree.beyond_level_of_most_max = kBeyondLevelOfMostMax;
+    shape.tree.beyond_level_of_most_max =
+        shape.techniques.delete_aware ? kBeyondLevelOfMostMaxWithDeletes : kBeyondLevelOfMostMax;
   }
   // A merge of level 0 writes a level of such a size anew: it waits until it brings as much.
   const uint64_t tables_as_first =
@@ -252,6 +259,10 @@ StoreShape ShapeOf(const Layout& layout, const StoreOptions& options, uint32_t b
     if (!shape.techniques.append_merge) {
       shape.tree.deletes.slack_max = kSlackMax;
       shape.tree.deletes.slack_min = kSlackMin;
+    } else if (shape.tree.log_share > 0) {
+      shape.tree.deletes.last_level_slack = kLastLevelSlackWithLog;
+      shape.tree.grandparent_tables_max =
+          static_cast<uint32_t>(kGrandparentTablesMax * std::max(shape.growth_max * kGrandparentGrowth, 1.0));
     }
     shape.adaptation = AdaptationLimitsOf(shape);
   }

@@ -1,7 +1,6 @@
 #include "engine/tree/space_bound.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "engine/tree/level_plans.h"
 
@@ -12,6 +11,11 @@ namespace {
 // Of a table's live bytes, what it wastes, to be merged with itself for the bound: a byte that comes back
 // then costs five that are written at most, and six that are read.
 constexpr double kWastedShareMin = 0.2;
+// Neighbours of the worst table that waste so much of its share go with it, as long as they are so many full
+// tables together.
+constexpr double kLikeTheWorst = 0.75;
+constexpr uint64_t kTablesTogether = 4;
+
 double WastedShareOf(const LiveTable& table) {
   return static_cast<double>(table.view().wasted_bytes()) /
          static_cast<double>(std::max<uint64_t>(table.valid_bytes(), 1));
@@ -46,21 +50,42 @@ std::optional<CompactionPlan> PickForSpaceBound(const Version& version, const Tr
   if (!TakesTooMuch(version, config)) {
     return std::nullopt;
   }
-  std::optional<CompactionPlan> cheapest;
-  double most = kWastedShareMin;
   const uint32_t level = LevelOfMost(version);
+  const auto may_go = [&](const SortedTables::Cursor& table, double share) {
+    return WastedShareOf(*table) > share && IsWasteful(table->view()) &&
+           busy.CanRun(PlanOfItself(config, level, table.shared(), PlanReason::kSpace));
+  };
+  std::optional<SortedTables::Cursor> worst;
+  double most = kWastedShareMin;
   for (SortedTables::Cursor cursor = version.tree(level).First(); cursor.Valid(); cursor.Next()) {
-    const double wasted = WastedShareOf(*cursor);
-    if (wasted <= most || !IsWasteful(cursor->view())) {
-      continue;
-    }
-    CompactionPlan plan = PlanOfItself(config, level, cursor.shared(), PlanReason::kSpace);
-    if (busy.CanRun(plan)) {
-      cheapest = std::move(plan);
-      most = wasted;
+    if (may_go(cursor, most)) {
+      worst = cursor;
+      most = WastedShareOf(*cursor);
     }
   }
-  return cheapest;
+  if (!worst) {
+    return std::nullopt;
+  }
+  CompactionPlan plan = PlanOfItself(config, level, worst->shared(), PlanReason::kSpace);
+  uint64_t bytes = (*worst)->valid_bytes();
+  const auto joins = [&](const SortedTables::Cursor& table) {
+    if (!table.Valid() || !may_go(table, kLikeTheWorst * most) ||
+        bytes + table->valid_bytes() > kTablesTogether * config.table_bytes) {
+      return false;
+    }
+    plan.AddInput({level, Part::kTree}, table.shared());
+    bytes += table->valid_bytes();
+    return true;
+  };
+  SortedTables::Cursor neighbour = *worst;
+  do {
+    neighbour.Next();
+  } while (joins(neighbour));
+  neighbour = *worst;
+  do {
+    neighbour.Prev();
+  } while (joins(neighbour));
+  return plan;
 }
 
 }  // namespace varve

@@ -24,7 +24,8 @@ uint32_t LevelOfMost(const Version& version);
 bool TakesTooMuch(const Version& version, const TreeConfig& config);
 
 // While the store takes too much: the merge with itself of the table of that level that gives back the most
-// for what it writes. nullopt also where no table wastes enough for it that no job is in the way of.
+// for what it writes, and of neighbours that are nearly as good while all of them are a few full tables.
+// nullopt also where no table wastes enough for it that no job is in the way of.
 std::optional<CompactionPlan> PickForSpaceBound(const Version& version, const TreeConfig& config,
                                                 const BusySet& busy);
 

@@ -292,7 +292,11 @@ LevelSlack SlackOfLevels(const Version& version, const TreeConfig& config) {
     slack[0] = pressed(0, Level0WaitMax(config));
   }
   const uint32_t last = version.last_level();
-  if (!deletes.enabled() || deletes.slack_max <= 1 || last < 2) {
+  if (!deletes.enabled() || last < 2) {
+    return slack;
+  }
+  slack[last] = deletes.last_level_slack;
+  if (deletes.slack_max <= 1) {
     return slack;
   }
   std::vector<LevelBounds> bounds = {Level0Bounds(config)};

@@ -127,6 +127,25 @@ TEST(StoreShape, WithDeletesSegmentsWasteLessTheFewerTombstonesCome) {
   EXPECT_LT(wasted(1), ShapeFor(64 * kGiB, true).LimitsOf(3, {0.6, 1}).wasted_share_max);
 }
 
+TEST(StoreShape, WithDeletesAndALogTheLastLevelGrowsBeforeAnotherBegins) {
+  const auto deletes = [](bool append, bool sst_log, uint64_t device_bytes = 64 * kGiB) {
+    return ShapeForDeletes(device_bytes, append, sst_log, 8 * kMiB).tree;
+  };
+  EXPECT_EQ(deletes(true, true).deletes.last_level_slack, 4);
+  EXPECT_EQ(deletes(true, false).deletes.last_level_slack, 1);
+  EXPECT_EQ(deletes(false, true).deletes.last_level_slack, 1);
+  // Tables above it lie over as many more, within what is kept for merges: of eight tables of full growth.
+  EXPECT_EQ(deletes(true, false).grandparent_tables_max, 8U);
+  EXPECT_EQ(deletes(true, true).grandparent_tables_max, 32U);
+  for (uint64_t device_bytes = 256 * kMiB; device_bytes <= 64 * kGiB; device_bytes *= 2) {
+    const StoreShape shape = ShapeForDeletes(device_bytes, true, true, 8 * kMiB);
+    const auto grown = static_cast<uint64_t>(shape.growth_max * static_cast<double>(shape.tree.table_bytes));
+    EXPECT_GE(shape.tree.grandparent_tables_max, 8U) << device_bytes;
+    EXPECT_GT(shape.merge_share_bytes, shape.tree.grandparent_tables_max * shape.tree.table_bytes + 3 * grown)
+        << device_bytes;
+  }
+}
+
 TEST(StoreShape, FiltersOfALargeLevel0MisleadLess) {
   const StoreShape deletes = ShapeForDeletes(64 * kGiB, false, false, 8 * kMiB);
   EXPECT_EQ(deletes.OptionsOf(0).bits_per_key, 16);

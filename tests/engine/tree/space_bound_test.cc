@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "engine/tree/level_plans.h"
 #include "tests/support/table_views.h"
 
 namespace varve {
@@ -13,7 +14,11 @@ struct Stage {
   TreeConfig config;
   BusySet busy;
 
-  Stage() { config.beyond_level_of_most_max = 0.3; }
+  // A table of the last level is more than a few full ones.
+  Stage() {
+    config.beyond_level_of_most_max = 0.3;
+    config.table_bytes = 2 * kMiB;
+  }
 
   Stage& Add(Place place, uint64_t id, std::string smallest, std::string largest, uint64_t bytes,
              uint64_t wasted = 0) {
@@ -36,6 +41,21 @@ TEST(SpaceBound, TheTableThatWastesTheLargestShareGoesFirst) {
   Stage stage;
   stage.AddLast(10, "a", "c", 3 * kMiB).AddLast(11, "d", "f", 5 * kMiB).AddLast(12, "g", "i", 4 * kMiB);
   EXPECT_EQ(stage.Plan(), "table-merge space 2->2: 11, hull d..f");
+}
+
+TEST(SpaceBound, NeighboursThatWasteNearlyAsMuchGoWithIt) {
+  Stage stage;
+  stage.config.table_bytes = 8 * kMiB;
+  stage.AddLast(9, "1", "9", 4 * kMiB).AddLast(10, "a", "c", 3 * kMiB).AddLast(11, "d", "f", 4 * kMiB);
+  stage.AddLast(12, "g", "i", 9 * kMiB / 2).AddLast(13, "j", "l", 4 * kMiB).AddLast(14, "m", "o", 4 * kMiB);
+  stage.AddLast(15, "p", "q", 4 * kMiB).AddLast(16, "r", "s", 4 * kMiB);
+  // As far as four full tables; one that wastes little ends it.
+  EXPECT_EQ(stage.Plan(), "table-merge space 2->2: 12 13 14 15 16, hull g..s");
+  stage.busy.Add(
+      PlanOfItself(stage.config, 2, stage.version.Build().tree(2).Seek("m").shared(), PlanReason::kSpace));
+  EXPECT_EQ(stage.Plan(), "table-merge space 2->2: 12 13 11, hull d..l");
+  stage.config.table_bytes = 3 * kMiB;
+  EXPECT_EQ(stage.Plan(), "table-merge space 2->2: 12 13, hull g..l");
 }
 
 TEST(SpaceBound, WhatLiesAboveAndInLogsCountsToo) {

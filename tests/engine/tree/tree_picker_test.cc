@@ -197,6 +197,37 @@ TEST(TreePicker, Level0WaitsForMoreAsLongAsUsersWrite) {
   EXPECT_TRUE(is_due());
 }
 
+TEST(TreePicker, TheLastLevelMayGrowBeforeAnotherOneBegins) {
+  Simulation store;
+  store.config.table_bytes = 1 * kMiB;
+  store.config.level1_bytes = 1 * kMiB;
+  store.config.level_ratio = 4;
+  store.config.deletes.share_max = 0.25;
+  store.config.deletes.last_level_slack = 3;
+  const auto add = [&](uint32_t level, int count) {
+    for (int i = 0; i < count; ++i) {
+      const uint64_t at = store.version.totals().tables;
+      VersionEdit edit;
+      edit.AddTable({level, Part::kTree},
+                    MakeView(store.NewTable(fmt::format("{:03}", at), fmt::format("{:03}z", at))));
+      store.Apply(edit);
+    }
+  };
+  const auto picked = [&] {
+    const std::optional<CompactionPlan> plan = PickTreeCompaction(store.version, store.config, store.state);
+    return plan ? ToString(*plan).substr(0, ToString(*plan).find(',')) : "nothing";
+  };
+  // Level 2 holds four by the options.
+  add(2, 11);
+  EXPECT_EQ(picked(), "nothing");
+  add(2, 1);
+  EXPECT_EQ(picked(), "trivial-move size 2->3: 1");
+  store.config.deletes.last_level_slack = 4;
+  EXPECT_EQ(picked(), "nothing");
+  add(3, 1);
+  EXPECT_EQ(picked(), "trivial-move size 2->3: 1") << "it is the last one no more";
+}
+
 TEST(TreePicker, Level0IsMergedOnceReadersHavePaidForIt) {
   Simulation store;
   store.config.table_bytes = 1 * kMiB;
