@@ -61,7 +61,7 @@ constexpr double kWastedShareMax = 1.0;
 // What a store with a Log may take beyond what is live in the level that holds most of it, where segments are
 // appended.
 constexpr double kBeyondLevelOfMostMax = 0.445;
-constexpr double kBeyondLevelOfMostMaxWithDeletes = 0.42;
+constexpr double kBeyondLevelOfMostMaxWithDeletes = 0.41;
 
 // Of level 1's entries, what may be tombstones; docs/design/deletes.md has the measurements behind these.
 constexpr double kDeleteShareMax = 0.25;
@@ -87,10 +87,13 @@ constexpr uint32_t kLevel0TimesWithSegments = 6;
 constexpr uint32_t kLevel0TimesWithLog = 3;
 constexpr uint64_t kLevel0PerDevice = 16;
 constexpr double kSlackMin = 0.25;
-// With a Log as well, the last level may be so many times its capacity, and one table lies over as many more
-// of it. A merge of such a table has its reserve, which counts with kGrandparentTablesMax tables of full
+// With a Log as well, level 1 is so many times as large, up to a part of the device, since a merge of all of
+// it has its reserve; the last level may be so many times its capacity; and one table lies over as many more
+// of it. A merge of such a table has its reserve too, which counts with kGrandparentTablesMax tables of full
 // growth.
-constexpr double kLastLevelSlackWithLog = 4;
+constexpr uint64_t kLevel1TimesWithLog = 2;
+constexpr uint64_t kLevel1PerDeviceWithLog = 32;
+constexpr double kLastLevelSlackWithLog = 2;
 constexpr double kGrandparentGrowth = 2.0 / 3;
 
 // Rough: by how much sectors are shorter than the blocks that become dead.
@@ -260,6 +263,9 @@ StoreShape ShapeOf(const Layout& layout, const StoreOptions& options, uint32_t b
       shape.tree.deletes.slack_max = kSlackMax;
       shape.tree.deletes.slack_min = kSlackMin;
     } else if (shape.tree.log_share > 0) {
+      shape.tree.level1_bytes =
+          std::max(std::min(kLevel1TimesWithLog * shape.tree.level1_bytes, usable / kLevel1PerDeviceWithLog),
+                   shape.tree.level1_bytes);
       shape.tree.deletes.last_level_slack = kLastLevelSlackWithLog;
       shape.tree.grandparent_tables_max =
           static_cast<uint32_t>(kGrandparentTablesMax * std::max(shape.growth_max * kGrandparentGrowth, 1.0));

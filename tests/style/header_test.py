@@ -1,9 +1,15 @@
 #!/usr/bin/env python3
-"""Every header compiles alone: compiles each as a file of its own. Usage: header_test.py ROOT COMPILER..."""
+"""Every header compiles alone. Usage: header_test.py ROOT BUILD_FOLDER COMPILER...
+
+A header whose own source file includes it first has been compiled alone by the build; the others are compiled here, each as
+a file of its own.
+"""
 
 import concurrent.futures
+import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -26,18 +32,39 @@ def compile_alone(root: pathlib.Path, compiler: list[str], header: str) -> str:
     return done.stderr if done.returncode != 0 else ""
 
 
+def compiled_sources(root: pathlib.Path, build_folder: pathlib.Path) -> set[str]:
+    """What the build compiles, seen from the root."""
+    commands = json.loads((build_folder / "compile_commands.json").read_text())
+    return {
+        os.path.relpath(os.path.join(command["directory"], command["file"]), root) for command in commands
+    }
+
+
+def is_first_in_its_source(root: pathlib.Path, header: str, compiled: set[str]) -> bool:
+    """Whether the build has compiled the header with nothing before it."""
+    source = header.removesuffix(".h") + ".cc"
+    if source not in compiled:
+        return False
+    first = re.search(r"^\s*#\s*(\w.*)$", (root / source).read_text(), re.MULTILINE)
+    return first is not None and first.group(1) == f'include "{header}"'
+
+
 def main() -> int:
     root = pathlib.Path(sys.argv[1]).resolve()
-    compiler = [part for part in sys.argv[2:] if os.path.basename(part) != "ccache"]
+    compiled = compiled_sources(root, pathlib.Path(sys.argv[2]))
+    compiler = [part for part in sys.argv[3:] if os.path.basename(part) != "ccache"]
     headers = Tree(root).headers()
+    alone = [header for header in headers if not is_first_in_its_source(root, header, compiled)]
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        results = list(pool.map(lambda header: compile_alone(root, compiler, header), headers))
+        results = dict(zip(alone, pool.map(lambda header: compile_alone(root, compiler, header), alone)))
     print(f"1..{len(headers)}")
-    for number, (header, complaints) in enumerate(zip(headers, results), 1):
+    for number, header in enumerate(headers, 1):
+        complaints = results.get(header, "")
         for line in complaints.splitlines():
             print(line, file=sys.stderr)
-        print(f"{'not ok' if complaints else 'ok'} {number} {header} compiles alone")
+        how = "compiles alone" if header in results else "is the first that its source includes"
+        print(f"{'not ok' if complaints else 'ok'} {number} {header} {how}")
         failed += bool(complaints)
     return 1 if failed else 0
 

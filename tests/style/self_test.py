@@ -86,6 +86,13 @@ def header_cases():
             header_test.compile_alone(root, ["c++"], "engine/base/a.h")
         )
         yield "header_test lets a clean header pass", not header_test.compile_alone(root, ["c++"], "tools/t.h")
+        first = header_test.is_first_in_its_source
+        header, source = "engine/base/a.h", "engine/base/a.cc"
+        yield "header_test spares a header that its source includes first", first(root, header, {source})
+        yield "header_test compiles a header whose source is not built", not first(root, header, set())
+        yield "header_test compiles a header that has no source", not first(root, "tools/t.h", {source})
+        (root / source).write_text('#include <string>\n#include "engine/base/a.h"\n')
+        yield "header_test compiles a header that comes second", not first(root, header, {source})
 
 
 def cases():
