@@ -54,6 +54,10 @@ constexpr uint64_t RoundDown(uint64_t n, uint64_t grain) {
 constexpr uint64_t CeilDiv(uint64_t n, uint64_t d) {
   return (n + d - 1) / d;
 }
+// A share or a mean of counts; of nothing it is as of one.
+constexpr double ShareOf(uint64_t part, uint64_t whole) {
+  return static_cast<double>(part) / static_cast<double>(whole > 0 ? whole : 1);
+}
 
 }  // namespace varve
 

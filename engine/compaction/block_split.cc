@@ -9,6 +9,7 @@
 
 #include "engine/base/common_prefix.h"
 #include "engine/base/internal_key.h"
+#include "engine/base/units.h"
 #include "engine/table/span_cursor.h"
 
 namespace varve {
@@ -157,8 +158,7 @@ Result<BlockSplit> SplitBlock(TableId table, const IndexEntry& entry, std::strin
   const uint64_t whole_bytes = entry.is_span ? RecordBytesOf(payload) : bytes;
   // A whole block of which nothing stays gives up all that it takes.
   result.replaced_bytes = static_cast<uint64_t>(static_cast<double>(entry.block.bytes) *
-                                                static_cast<double>(splitter.replaced_bytes()) /
-                                                static_cast<double>(std::max<uint64_t>(whole_bytes, 1)));
+                                                ShareOf(splitter.replaced_bytes(), whole_bytes));
   return result;
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "engine/base/units.h"
+
 namespace varve {
 namespace {
 
@@ -19,18 +21,14 @@ constexpr double kReplacedShare = 0.5;
 // Below this share of a full block for each of its entries, the index is bloated by small blocks and spans.
 constexpr double kBlockFillMin = 0.3;
 
-double AsShareOf(uint64_t bytes, uint64_t of) {
-  return static_cast<double>(bytes) / static_cast<double>(std::max<uint64_t>(of, 1));
-}
-
 bool HasOutgrown(const ChildFacts& child, const MergeLimits& limits) {
-  return AsShareOf(child.live_bytes + child.record_bytes, child.table_bytes) > limits.growth_max;
+  return ShareOf(child.live_bytes + child.record_bytes, child.table_bytes) > limits.growth_max;
 }
 
 bool MayAppend(const ChildFacts& child, const MergeLimits& limits) {
   const size_t segments_max = child.read_much ? limits.segments_max_read : limits.segments_max;
   return limits.append && child.segments < std::min(segments_max, kSegmentsMax) &&
-         AsShareOf(child.wasted_bytes, child.live_bytes) <= limits.wasted_share_max &&
+         ShareOf(child.wasted_bytes, child.live_bytes) <= limits.wasted_share_max &&
          !HasOutgrown(child, limits);
 }
 
@@ -53,9 +51,9 @@ bool MayMend(const ChildFacts& child, const MergeLimits& limits) {
   const bool filter_has_room =
       child.filter.capacity == 0 || child.filter.insertions + child.records <= child.filter.capacity;
   const double block_fill =
-      AsShareOf(child.live_bytes + child.record_bytes, child.dirty->index_entries * child.block_bytes);
+      ShareOf(child.live_bytes + child.record_bytes, child.dirty->index_entries * child.block_bytes);
   return filter_has_room && block_fill >= kBlockFillMin &&
-         AsShareOf(child.dirty->bytes, child.live_bytes) <= limits.dirty_share_max &&
+         ShareOf(child.dirty->bytes, child.live_bytes) <= limits.dirty_share_max &&
          WastedAfterMending(child, limits) <=
              limits.wasted_share_max * static_cast<double>(child.live_bytes) &&
          !HasOutgrown(child, limits);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/base/check.h"
+#include "engine/base/units.h"
 #include "engine/compaction/append_merge.h"
 #include "engine/compaction/block_merge.h"
 #include "engine/compaction/merge_loop.h"
@@ -248,17 +249,13 @@ class PartedMerge {
       entries += input.table->entries();
       tombstones += input.table->tombstones();
     }
-    const auto share = [](uint64_t part, uint64_t all) {
-      return static_cast<double>(part) / static_cast<double>(std::max<uint64_t>(all, 1));
-    };
-    return {share(base_->totals(plan_.output_level).valid_bytes, base_->totals().valid_bytes),
-            share(tombstones, entries)};
+    return {ShareOf(base_->totals(plan_.output_level).valid_bytes, base_->totals().valid_bytes),
+            ShareOf(tombstones, entries)};
   }
   // Of the inputs' bytes, by the child's share of all children.
   uint64_t ExpectedBytes(const LiveTable& child) const {
-    const double share =
-        static_cast<double>(child.valid_bytes()) / static_cast<double>(std::max<uint64_t>(child_bytes_, 1));
-    return static_cast<uint64_t>(share * static_cast<double>(input_bytes_));
+    return static_cast<uint64_t>(ShareOf(child.valid_bytes(), child_bytes_) *
+                                 static_cast<double>(input_bytes_));
   }
   uint64_t EntriesIn(uint64_t bytes) const {
     uint64_t entries = 0;

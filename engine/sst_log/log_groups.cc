@@ -5,10 +5,12 @@
 #include <string_view>
 #include <utility>
 
+#include "engine/base/units.h"
+
 namespace varve {
 
 double LogGroup::Cost() const {
-  return static_cast<double>(child_bytes) / static_cast<double>(std::max<uint64_t>(input_bytes, 1));
+  return ShareOf(child_bytes, input_bytes);
 }
 
 LogGroups::LogGroups(const Version& version, const BusySet& busy, uint32_t level)

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "engine/base/common_prefix.h"
+#include "engine/base/units.h"
 #include "engine/sst_log/weight.h"
 
 namespace varve {
@@ -32,8 +33,7 @@ int CostClassOf(const LiveTable& table, const SortedTables& below) {
   for (const std::shared_ptr<const LiveTable>& child : below.Overlapping(table.range())) {
     overlap_bytes += child->valid_bytes();
   }
-  const double ratio =
-      static_cast<double>(overlap_bytes) / static_cast<double>(std::max<uint64_t>(table.valid_bytes(), 1));
+  const double ratio = ShareOf(overlap_bytes, table.valid_bytes());
   return ratio < 1 ? 0 : 1 + std::ilogb(ratio);
 }
 
@@ -73,7 +73,7 @@ double LogScore(const Version& version, const LogConfig& config, uint32_t level,
   if (capacity == 0) {
     // None is to be there: the technique was switched off, or the level below has become smaller.
     const uint64_t below = version.tree(level + 1).totals().valid_bytes + config.table_bytes;
-    return 1 + static_cast<double>(bytes) / static_cast<double>(std::max<uint64_t>(below, 1));
+    return 1 + ShareOf(bytes, below);
   }
   // The depth falls when jobs end.
   const bool too_deep = at.log_index.depth() > kLogDepthMax && leaving_bytes == 0;

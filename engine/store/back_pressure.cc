@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/base/units.h"
+
 namespace varve {
 
 namespace {
@@ -35,12 +37,9 @@ double PressureOf(const Debt& debt) {
   const double memory = Ramp(static_cast<double>(debt.immutable_memtables) + debt.memtable_fill,
                              static_cast<double>(debt.immutable_memtables_max) - 0.5,
                              static_cast<double>(debt.immutable_memtables_max) + 1.0);
-  const double level0 = Ramp(static_cast<double>(debt.level0_tables) /
-                                 static_cast<double>(std::max<size_t>(debt.level0_tables_trigger, 1)),
-                             kLevel0Free, kLevel0Full);
-  const double overdue = Ramp(
-      static_cast<double>(debt.overdue_bytes) / static_cast<double>(std::max<uint64_t>(debt.level1_bytes, 1)),
-      kOverdueFree, kOverdueFull);
+  const double level0 =
+      Ramp(ShareOf(debt.level0_tables, debt.level0_tables_trigger), kLevel0Free, kLevel0Full);
+  const double overdue = Ramp(ShareOf(debt.overdue_bytes, debt.level1_bytes), kOverdueFree, kOverdueFull);
   const double ranges = Ramp(debt.range_tombstones, kRangesFree, kRangesFull);
   return std::max({memory, level0, overdue, ranges});
 }

@@ -1,10 +1,10 @@
 #include "engine/store/read_path.h"
 
-#include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "engine/base/check.h"
+#include "engine/base/units.h"
 #include "engine/space/extent.h"
 #include "engine/store/covered_run_skipper.h"
 #include "engine/store/memtable_iterator.h"
@@ -41,9 +41,7 @@ uint32_t FirstReadBytes(uint64_t run_bytes, uint64_t store_bytes) {
 
 // The same of a walk that goes on.
 uint32_t ShareOfReadahead(uint32_t readahead_bytes, uint64_t run_bytes, uint64_t store_bytes) {
-  const double share =
-      static_cast<double>(run_bytes) / static_cast<double>(std::max<uint64_t>(store_bytes, 1));
-  return static_cast<uint32_t>(share * readahead_bytes);
+  return static_cast<uint32_t>(ShareOf(run_bytes, store_bytes) * readahead_bytes);
 }
 
 // What the memtables know: newest first.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/base/units.h"
 #include "engine/store/scheduler.h"
 #include "engine/tree/range_purge.h"
 
@@ -53,9 +54,8 @@ void Scheduler::SwitchForDeletesLocked() {
     return;
   }
   const TableTotals totals = environment_.versions.current()->totals();
-  const double record_bytes =
-      static_cast<double>(totals.valid_bytes) / static_cast<double>(std::max<uint64_t>(totals.entries, 1));
-  const double hidden = record_bytes * static_cast<double>(fill.active_deletes);
+  const double hidden =
+      ShareOf(totals.valid_bytes, totals.entries) * static_cast<double>(fill.active_deletes);
   if (hidden >= static_cast<double>(environment_.shape.memtable_bytes)) {
     environment_.memtables.Switch();
   }

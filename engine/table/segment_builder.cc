@@ -8,6 +8,7 @@
 #include "engine/base/check.h"
 #include "engine/base/checksum.h"
 #include "engine/base/internal_key.h"
+#include "engine/base/units.h"
 #include "engine/ring/executor.h"
 #include "engine/table/block_reader.h"
 #include "engine/table/segment_footer.h"
@@ -247,8 +248,8 @@ SegmentDescriptor SegmentBuilder::FinishMended(MendedFilter filter, uint64_t kep
   CountSpanBlocks();
   descriptor_.live_bytes = std::min(kept_live_bytes + new_data_bytes_, descriptor_.data_bytes);
   descriptor_.tombstones += kept_tombstones;
-  const double kept_hotness = static_cast<double>(before_->hotness) * static_cast<double>(kept_entries_) /
-                              static_cast<double>(std::max<uint64_t>(before_->entries, 1));
+  const double kept_hotness =
+      static_cast<double>(before_->hotness) * ShareOf(kept_entries_, before_->entries);
   const uint64_t most = KeyHotness::MostOf(descriptor_.entries);
   descriptor_.hotness = static_cast<uint64_t>(std::min(kept_hotness, static_cast<double>(most)));
   descriptor_.hotness = std::min(descriptor_.hotness + AddedHotness(), most);

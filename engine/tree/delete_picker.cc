@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/base/internal_key.h"
+#include "engine/base/units.h"
 
 namespace varve {
 
@@ -12,10 +13,6 @@ namespace {
 
 // Each try reckons what lies below a table.
 constexpr size_t kTablesTried = 16;
-
-double ShareOf(uint64_t part, uint64_t whole) {
-  return static_cast<double>(part) / static_cast<double>(std::max<uint64_t>(whole, 1));
-}
 
 // Bytes and entries of everything that one part of a level holds over some keys.
 struct Sum {

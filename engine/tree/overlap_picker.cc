@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/base/units.h"
 #include "engine/tree/level_plans.h"
 
 namespace varve {
@@ -78,8 +79,7 @@ std::vector<Candidate> RankByOverlap(const std::vector<Footprint>& footprints, s
     }
     if (!busy) {
       candidates.push_back(
-          {static_cast<double>(overlap_bytes) / static_cast<double>(std::max<uint64_t>(bytes, 1)),
-           footprints[first].table->largest_key() <= cursor, first});
+          {ShareOf(overlap_bytes, bytes), footprints[first].table->largest_key() <= cursor, first});
     }
   }
   std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {

@@ -1,7 +1,6 @@
 #include "engine/tree/space_bound.h"
 
-#include <algorithm>
-
+#include "engine/base/units.h"
 #include "engine/tree/level_plans.h"
 
 namespace varve {
@@ -17,8 +16,7 @@ constexpr double kLikeTheWorst = 0.75;
 constexpr uint64_t kTablesTogether = 4;
 
 double WastedShareOf(const LiveTable& table) {
-  return static_cast<double>(table.view().wasted_bytes()) /
-         static_cast<double>(std::max<uint64_t>(table.valid_bytes(), 1));
+  return ShareOf(table.view().wasted_bytes(), table.valid_bytes());
 }
 
 }  // namespace

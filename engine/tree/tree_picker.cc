@@ -80,9 +80,7 @@ std::optional<CompactionPlan> PickLevel0(const Version& version, const TreeConfi
 double Level0Score(const Version& version, const TreeConfig& config, double slack) {
   double full_tables = 0;
   for (const StampedTable& table : version.level0()) {
-    const double share = static_cast<double>(table->valid_bytes()) /
-                         static_cast<double>(std::max<uint64_t>(config.level0_full_table_bytes, 1));
-    full_tables += std::min(share, 1.0);
+    full_tables += std::min(ShareOf(table->valid_bytes(), config.level0_full_table_bytes), 1.0);
   }
   const double half_count = static_cast<double>(version.level0().size()) / 2;
   return std::max(full_tables, half_count) /
