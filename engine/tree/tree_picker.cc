@@ -294,6 +294,13 @@ LevelSlack SlackOfLevels(const Version& version, const TreeConfig& config) {
     return slack;
   }
   slack[last] = deletes.last_level_slack;
+  if (last > 2) {
+    // What the last level holds its predecessor may hold less: not all that is too much there is due at once
+    // when another level begins.
+    const uint64_t capacity = LevelCapacityBytes(config, last - 1);
+    slack[last - 1] =
+        std::max(deletes.last_level_slack - ShareOf(version.tree(last).totals().valid_bytes, capacity), 1.0);
+  }
   if (deletes.slack_max <= 1) {
     return slack;
   }
