@@ -87,13 +87,13 @@ constexpr uint32_t kLevel0TimesWithSegments = 6;
 constexpr uint32_t kLevel0TimesWithLog = 3;
 constexpr uint64_t kLevel0PerDevice = 16;
 constexpr double kSlackMin = 0.25;
-// With a Log as well, level 1 is so many times as large, up to a part of the device, since a merge of all of
-// it has its reserve; the last level may be so many times its capacity; and one table lies over as many more
-// of it. A merge of such a table has its reserve too, which counts with kGrandparentTablesMax tables of full
-// growth.
-constexpr uint64_t kLevel1TimesWithLog = 2;
+// With a Log as well, level 1 may be so many times as large, up to a part of the device, since a merge of all
+// of it has its reserve; the last level may be so many times its capacity; and one table lies over as many
+// more of it. A merge of such a table has its reserve too, which counts with kGrandparentTablesMax tables of
+// full growth.
+constexpr double kLevel1SlackWithLog = 2;
 constexpr uint64_t kLevel1PerDeviceWithLog = 32;
-constexpr double kLastLevelSlackWithLog = 2;
+constexpr double kLastLevelSlackWithLog = 4;
 constexpr double kGrandparentGrowth = 2.0 / 3;
 
 // Rough: by how much sectors are shorter than the blocks that become dead.
@@ -138,8 +138,9 @@ uint64_t LargestMergeBytes(const StoreShape& shape) {
   const uint64_t of_tables =
       (kGrandparentTablesMax + 2) *
       static_cast<uint64_t>(static_cast<double>(shape.tree.table_bytes) * shape.growth_max);
-  const auto level1_bytes =
-      static_cast<uint64_t>(static_cast<double>(shape.tree.level1_bytes) * shape.tree.deletes.slack_max);
+  const DeleteConfig& deletes = shape.tree.deletes;
+  const auto level1_bytes = static_cast<uint64_t>(static_cast<double>(shape.tree.level1_bytes) *
+                                                  std::max(deletes.slack_max, deletes.level1_slack_max));
   const uint64_t of_level0 = shape.memtable_bytes + kBatchBytesMax + level1_bytes;
   const uint64_t percent = shape.outlines.prefix.empty() ? kOverheadPercent : kOverheadPercentWithOutlines;
   return std::max(of_tables, of_level0) * percent / 100;
@@ -263,9 +264,8 @@ StoreShape ShapeOf(const Layout& layout, const StoreOptions& options, uint32_t b
       shape.tree.deletes.slack_max = kSlackMax;
       shape.tree.deletes.slack_min = kSlackMin;
     } else if (shape.tree.log_share > 0) {
-      shape.tree.level1_bytes =
-          std::max(std::min(kLevel1TimesWithLog * shape.tree.level1_bytes, usable / kLevel1PerDeviceWithLog),
-                   shape.tree.level1_bytes);
+      shape.tree.deletes.level1_slack_max = std::clamp(
+          ShareOf(usable / kLevel1PerDeviceWithLog, shape.tree.level1_bytes), 1.0, kLevel1SlackWithLog);
       shape.tree.deletes.last_level_slack = kLastLevelSlackWithLog;
       shape.tree.grandparent_tables_max =
           static_cast<uint32_t>(kGrandparentTablesMax * std::max(shape.growth_max * kGrandparentGrowth, 1.0));

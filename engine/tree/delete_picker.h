@@ -31,6 +31,9 @@ struct DeleteConfig {
   double slack_max = 1;
   // How far a level may stay below its capacity at least, where that writes less. At most 1.
   double slack_min = 1;
+  // How far level 1 may exceed its capacity at most, as far as it stays an eighth of the last level. At least
+  // 1.
+  double level1_slack_max = 1;
   // How far the last level may exceed its capacity before another one begins below it; then, as much less as
   // that one holds, the level above the last. At least 1.
   double last_level_slack = 1;

@@ -87,6 +87,9 @@ double Level0Score(const Version& version, const TreeConfig& config, double slac
          (static_cast<double>(std::max(config.level0_tables_trigger, 1u)) * slack);
 }
 
+// Where the last level is at least so many times as large as level 1, that may be larger.
+constexpr double kLastOfLevel1 = 8;
+
 // What level 0 may wait for at most, as a multiple of its trigger.
 double Level0WaitMax(const TreeConfig& config) {
   return std::max(static_cast<double>(config.level0_tables_max) / std::max(config.level0_tables_trigger, 1u),
@@ -301,6 +304,8 @@ LevelSlack SlackOfLevels(const Version& version, const TreeConfig& config) {
     slack[last - 1] =
         std::max(deletes.last_level_slack - ShareOf(version.tree(last).totals().valid_bytes, capacity), 1.0);
   }
+  slack[1] = std::clamp(ShareOf(version.tree(last).totals().valid_bytes, config.level1_bytes) / kLastOfLevel1,
+                        slack[1], std::max(slack[1], deletes.level1_slack_max));
   if (deletes.slack_max <= 1) {
     return slack;
   }

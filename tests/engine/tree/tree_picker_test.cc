@@ -237,6 +237,30 @@ TEST(TreePicker, TheLastLevelMayGrowBeforeAnotherOneBegins) {
   EXPECT_EQ(picked(), "nothing");
 }
 
+TEST(TreePicker, Level1MayBeLargerWhereTheLastLevelIsLargeBesideIt) {
+  Simulation store;
+  store.config.table_bytes = 1 * kMiB;
+  store.config.level1_bytes = 1 * kMiB;
+  store.config.level_ratio = 40;
+  store.config.deletes.share_max = 0.25;
+  store.config.deletes.level1_slack_max = 2;
+  const auto slack_with = [&](int tables) {
+    VersionEdit edit;
+    for (int i = 0; i < tables; ++i) {
+      const uint64_t at = store.version.totals().tables + static_cast<uint64_t>(i);
+      edit.AddTable({2, Part::kTree},
+                    MakeView(store.NewTable(fmt::format("{:03}", at), fmt::format("{:03}z", at))));
+    }
+    store.Apply(edit);
+    return SlackOfLevels(store.version, store.config)[1];
+  };
+  EXPECT_EQ(slack_with(8), 1);
+  EXPECT_EQ(slack_with(4), 1.5);
+  EXPECT_EQ(slack_with(12), 2);
+  store.config.deletes.level1_slack_max = 1;
+  EXPECT_EQ(slack_with(0), 1);
+}
+
 TEST(TreePicker, Level0IsMergedOnceReadersHavePaidForIt) {
   Simulation store;
   store.config.table_bytes = 1 * kMiB;
