@@ -296,16 +296,16 @@ LevelSlack SlackOfLevels(const Version& version, const TreeConfig& config) {
   if (!deletes.enabled() || last < 2) {
     return slack;
   }
+  const uint64_t last_bytes = version.tree(last).totals().valid_bytes;
   slack[last] = deletes.last_level_slack;
   if (last > 2) {
     // What the last level holds its predecessor may hold less: not all that is too much there is due at once
     // when another level begins.
     const uint64_t capacity = LevelCapacityBytes(config, last - 1);
-    slack[last - 1] =
-        std::max(deletes.last_level_slack - ShareOf(version.tree(last).totals().valid_bytes, capacity), 1.0);
+    slack[last - 1] = std::max(deletes.last_level_slack - ShareOf(last_bytes, capacity), 1.0);
   }
-  slack[1] = std::clamp(ShareOf(version.tree(last).totals().valid_bytes, config.level1_bytes) / kLastOfLevel1,
-                        slack[1], std::max(slack[1], deletes.level1_slack_max));
+  slack[1] = std::clamp(ShareOf(last_bytes, config.level1_bytes) / kLastOfLevel1, slack[1],
+                        std::max(slack[1], deletes.level1_slack_max));
   if (deletes.slack_max <= 1) {
     return slack;
   }

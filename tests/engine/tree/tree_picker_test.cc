@@ -52,6 +52,17 @@ struct Simulation {
     const std::vector<std::string> violations = CheckVersion(version);
     ASSERT_TRUE(violations.empty()) << violations.front();
   }
+  // Behind all that the store holds in that level and the others, of which none overlap.
+  void AddInARow(uint32_t level, int count) {
+    VersionEdit edit;
+    for (int i = 0; i < count; ++i) {
+      const uint64_t at = version.totals().tables + static_cast<uint64_t>(i);
+      edit.AddTable({level, Part::kTree},
+                    MakeView(NewTable(fmt::format("{:03}", at), fmt::format("{:03}z", at))));
+    }
+    Apply(edit);
+  }
+
   FakeTable NewTable(std::string smallest, std::string largest) {
     ++sequence;
     return {.id = next_id++,
@@ -204,23 +215,14 @@ TEST(TreePicker, TheLastLevelMayGrowBeforeAnotherOneBegins) {
   store.config.level_ratio = 4;
   store.config.deletes.share_max = 0.25;
   store.config.deletes.last_level_slack = 3;
-  const auto add = [&](uint32_t level, int count) {
-    for (int i = 0; i < count; ++i) {
-      const uint64_t at = store.version.totals().tables;
-      VersionEdit edit;
-      edit.AddTable({level, Part::kTree},
-                    MakeView(store.NewTable(fmt::format("{:03}", at), fmt::format("{:03}z", at))));
-      store.Apply(edit);
-    }
-  };
   const auto picked = [&] {
     const std::optional<CompactionPlan> plan = PickTreeCompaction(store.version, store.config, store.state);
     return plan ? ToString(*plan).substr(0, ToString(*plan).find(',')) : "nothing";
   };
   // Level 2 holds four by the options.
-  add(2, 11);
+  store.AddInARow(2, 11);
   EXPECT_EQ(picked(), "nothing");
-  add(2, 1);
+  store.AddInARow(2, 1);
   EXPECT_EQ(picked(), "trivial-move size 2->3: 1");
   store.config.deletes.last_level_slack = 4;
   EXPECT_EQ(picked(), "nothing");
@@ -245,13 +247,7 @@ TEST(TreePicker, Level1MayBeLargerWhereTheLastLevelIsLargeBesideIt) {
   store.config.deletes.share_max = 0.25;
   store.config.deletes.level1_slack_max = 2;
   const auto slack_with = [&](int tables) {
-    VersionEdit edit;
-    for (int i = 0; i < tables; ++i) {
-      const uint64_t at = store.version.totals().tables + static_cast<uint64_t>(i);
-      edit.AddTable({2, Part::kTree},
-                    MakeView(store.NewTable(fmt::format("{:03}", at), fmt::format("{:03}z", at))));
-    }
-    store.Apply(edit);
+    store.AddInARow(2, tables);
     return SlackOfLevels(store.version, store.config)[1];
   };
   EXPECT_EQ(slack_with(8), 1);
