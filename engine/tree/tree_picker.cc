@@ -61,11 +61,15 @@ bool IsFullOfSegments(const SortedTables& tree) {
   return full_bytes > 0 && 2 * full_bytes >= tree.totals().valid_bytes;
 }
 
-// The merge of level 0. Where it would write level 1 anew, since the tables there take no further segment,
-// these go into the Log first.
+// Whether a merge of level 0 would write level 1 anew, since the tables there take no further segment, where
+// they can go into the Log first.
+bool Level1GoesFirst(const Version& version, const TreeConfig& config) {
+  return LogCapacityBytes(version, LogConfigOf(config), 1) > 0 && IsFullOfSegments(version.tree(1));
+}
+
 std::optional<CompactionPlan> PickLevel0(const Version& version, const TreeConfig& config,
                                          const TreePickerState& state) {
-  if (LogCapacityBytes(version, LogConfigOf(config), 1) > 0 && IsFullOfSegments(version.tree(1))) {
+  if (Level1GoesFirst(version, config)) {
     std::optional<CompactionPlan> move = PickPseudoCompaction(version, config, state, 1);
     if (move.has_value()) {
       return move;
@@ -369,7 +373,17 @@ std::optional<CompactionPlan> PickTreeCompaction(const Version& version, const T
 
 std::optional<CompactionPlan> PickLevel0AtRest(const Version& version, const TreeConfig& config,
                                                const TreePickerState& state) {
-  return Level0Score(version, config, 1) >= 1 ? PickLevel0(version, config, state) : std::nullopt;
+  if (Level0Score(version, config, 1) < 1) {
+    return std::nullopt;
+  }
+  if (config.deletes.level1_slack_max > 1) {
+    const uint64_t arriving = version.totals(0).valid_bytes;
+    const uint64_t capacity = CapacitiesOf(config, SlackOfLevels(version, config)).trees[1];
+    if (Level1GoesFirst(version, config) || IdleTreeBytes(version, state, 1) + arriving >= capacity) {
+      return std::nullopt;
+    }
+  }
+  return PickLevel0(version, config, state);
 }
 
 std::optional<CompactionPlan> PickForReaders(const Version& version, const TreeConfig& config,

@@ -63,7 +63,8 @@ std::optional<CompactionPlan> PickTreeCompaction(const Version& version, const T
                                                  const TreePickerState& state);
 
 // Level 0 at its trigger, where users do not write: what it waits for beyond (TreeConfig::level0_tables_max)
-// are tables that do not come.
+// are tables that do not come. Not where level 1 may be larger beside its Log and would have to leave for it:
+// readers then pay for level 0.
 std::optional<CompactionPlan> PickLevel0AtRest(const Version& version, const TreeConfig& config,
                                                const TreePickerState& state);
 

@@ -257,6 +257,31 @@ TEST(TreePicker, Level1MayBeLargerWhereTheLastLevelIsLargeBesideIt) {
   EXPECT_EQ(slack_with(0), 1);
 }
 
+TEST(TreePicker, ALargerLevel1DoesNotLeaveForALevel0AtRest) {
+  Simulation store;
+  store.config.table_bytes = 1 * kMiB;
+  store.config.level1_bytes = 4 * kMiB;
+  store.config.level_ratio = 40;
+  store.config.level0_tables_trigger = 2;
+  store.config.level0_tables_max = 6;
+  store.config.level0_always_waits = true;
+  store.config.log_share = 0.25;
+  store.config.deletes.share_max = 0.25;
+  store.config.deletes.level1_slack_max = 2;
+  store.AddInARow(1, 5);
+  store.AddInARow(2, 64);
+  VersionEdit edit;
+  edit.AddTable({0, Part::kLevel0}, MakeView(store.NewTable("a", "m")));
+  edit.AddTable({0, Part::kLevel0}, MakeView(store.NewTable("c", "k")));
+  store.Apply(edit);
+  const auto is_due = [&] { return PickLevel0AtRest(store.version, store.config, store.state).has_value(); };
+  EXPECT_TRUE(is_due()) << "level 1 may hold eight, and will hold seven";
+  store.AddInARow(1, 1);
+  EXPECT_FALSE(is_due()) << "eight: all of it would go into the Log";
+  store.config.deletes.level1_slack_max = 1;
+  EXPECT_TRUE(is_due());
+}
+
 TEST(TreePicker, Level0IsMergedOnceReadersHavePaidForIt) {
   Simulation store;
   store.config.table_bytes = 1 * kMiB;
