@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -37,16 +36,11 @@ std::optional<CompactionPlan> PlanOfTreeTable(const Version& version, const Tree
   return state.busy.CanRun(plan) ? std::optional<CompactionPlan>(std::move(plan)) : std::nullopt;
 }
 
-bool LogOverlaps(const Level& level, const KeyRangeView& range) {
-  const std::span<const SortedTables> runs = level.log_index.runs();
-  return std::any_of(runs.begin(), runs.end(),
-                     [&](const SortedTables& run) { return run.AnyOverlaps(range); });
-}
-
 void PurgeLevel(RangePurge& purge, const Version& version, const TreeConfig& config,
                 const TreePickerState& state, uint32_t level, const KeyRangeView& range) {
   for (const std::shared_ptr<const LiveTable>& table : version.tree(level).Overlapping(range)) {
-    const bool keeps_log = level == version.last_level() && LogOverlaps(version.level(level), table->range());
+    const bool keeps_log =
+        level == version.last_level() && version.level(level).log_index.AnyOverlaps(table->range());
     if (!purge.plan && IsInTheWay(*table, range) && !keeps_log) {
       Take(purge, state, PlanOfTreeTable(version, config, state, level, table));
     }

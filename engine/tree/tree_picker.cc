@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -154,12 +153,6 @@ uint64_t LeavingBytes(const CompactionPlan& plan, const PlanInput& input) {
   return stays ? 0 : input.table->valid_bytes();
 }
 
-bool LogOverlaps(const Level& level, const KeyRangeView& range) {
-  const std::span<const SortedTables> runs = level.log_index.runs();
-  return std::any_of(runs.begin(), runs.end(),
-                     [&](const SortedTables& run) { return run.AnyOverlaps(range); });
-}
-
 // A table of tombstones that moved as it is would take them along to where there is nothing to hide.
 std::optional<CompactionPlan> Merged(std::optional<CompactionPlan> plan) {
   plan->kind = MergeKind::kTableMerge;
@@ -184,7 +177,7 @@ std::optional<CompactionPlan> PickForDeletes(const Version& version, const TreeC
     std::optional<CompactionPlan> plan;
     if (!is_last) {
       plan = PlanOfTable(version, config, state.busy, level, table, PlanReason::kDeletes);
-    } else if (!LogOverlaps(version.level(level), table->range())) {
+    } else if (!version.level(level).log_index.AnyOverlaps(table->range())) {
       plan = PlanOfItself(config, level, table, PlanReason::kDeletes);
       plan = state.busy.CanRun(*plan) ? std::move(plan) : std::nullopt;
     }

@@ -68,4 +68,9 @@ std::span<const SortedTables> LogIndex::runs() const {
   return content_ == nullptr ? std::span<const SortedTables>() : std::span(content_->runs);
 }
 
+bool LogIndex::AnyOverlaps(const KeyRangeView& range) const {
+  return std::any_of(runs().begin(), runs().end(),
+                     [&](const SortedTables& run) { return run.AnyOverlaps(range); });
+}
+
 }  // namespace varve

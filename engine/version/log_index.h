@@ -31,6 +31,7 @@ class LogIndex {
   std::span<const SortedTables> runs() const;
   // The most tables over one key; 0 for an empty Log. There are as many runs.
   size_t depth() const { return runs().size(); }
+  bool AnyOverlaps(const KeyRangeView& range) const;
 
  private:
   struct Content;
