@@ -370,9 +370,9 @@ std::optional<CompactionPlan> PickLevel0AtRest(const Version& version, const Tre
     return std::nullopt;
   }
   if (config.deletes.level1_slack_max > 1) {
-    const uint64_t arriving = version.totals(0).valid_bytes;
-    const uint64_t capacity = CapacitiesOf(config, SlackOfLevels(version, config)).trees[1];
-    if (Level1GoesFirst(version, config) || IdleTreeBytes(version, state, 1) + arriving >= capacity) {
+    const Capacities capacities = CapacitiesOf(config, SlackOfLevels(version, config));
+    const uint64_t level1_bytes = IdleTreeBytes(version, state, 1) + version.totals(0).valid_bytes;
+    if (Level1GoesFirst(version, config) || ScoreOf(version, config, capacities, 1, level1_bytes) >= 1) {
       return std::nullopt;
     }
   }
