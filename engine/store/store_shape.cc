@@ -52,7 +52,7 @@ constexpr double kWastedShareMinWithSegments = 0.28;
 // a record away and brings none: the square of their share among what comes, times the second figure, on top,
 // up to the third. Where most of what comes is tombstones, files are being removed, and what they held is
 // awaited.
-constexpr double kWastedShareMinWithSegmentsAndDeletes = 0.122;
+constexpr double kWastedShareMinWithSegmentsAndDeletes = 0.117;
 constexpr double kWastedShareForTombstones = 0.75;
 constexpr double kWastedShareMaxWithSegmentsAndDeletes = 0.16;
 constexpr double kWastedShareMinWithSegmentsAndLog = 0.34;

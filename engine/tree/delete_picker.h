@@ -27,7 +27,7 @@ struct DeleteConfig {
   // A table of so large a share of tombstones is worth a look in a level of any size.
   double dense_share = 0.5;
   // How far a level may exceed its capacity at most, where deletes do not press and levels come nearer to
-  // costing each other the same (SlackOfLevels in tree_picker.h). At least 1.
+  // costing each other the same (SlackOfLevels in level_sizes.h). At least 1.
   double slack_max = 1;
   // How far a level may stay below its capacity at least, where that writes less. At most 1.
   double slack_min = 1;

@@ -1,13 +1,11 @@
 #include "engine/tree/tree_picker.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 #include <vector>
 
 #include "engine/base/units.h"
 #include "engine/tree/level_plans.h"
-#include "engine/tree/level_targets.h"
 #include "engine/tree/overlap_picker.h"
 
 namespace varve {
@@ -88,27 +86,6 @@ double Level0Score(const Version& version, const TreeConfig& config, double slac
   const double half_count = static_cast<double>(version.level0().size()) / 2;
   return std::max(full_tables, half_count) /
          (static_cast<double>(std::max(config.level0_tables_trigger, 1u)) * slack);
-}
-
-// Where the last level is at least so many times as large as level 1, that may be larger.
-constexpr double kLastOfLevel1 = 8;
-
-// What level 0 may wait for at most, as a multiple of its trigger.
-double Level0WaitMax(const TreeConfig& config) {
-  return std::max(static_cast<double>(config.level0_tables_max) / std::max(config.level0_tables_trigger, 1u),
-                  1.0);
-}
-
-// Of level 0, all that its trigger waits for.
-LevelBounds Level0Bounds(const TreeConfig& config) {
-  // A table counts as full from the half of a memtable on.
-  const double table =
-      config.level0_full_table_bytes == 0
-          ? static_cast<double>(config.level1_bytes) / std::max(config.level0_tables_trigger, 1u)
-          : 2.0 * static_cast<double>(config.level0_full_table_bytes);
-  const double capacity = std::max(config.level0_tables_trigger, 1u) * table;
-  const double most = Level0WaitMax(config) * capacity;
-  return {capacity, config.level0_always_waits ? most : capacity, most};
 }
 
 // What the levels may hold before they are due.
@@ -272,56 +249,6 @@ void TreePickerState::Ended(const CompactionPlan& plan) {
   }
 }
 
-uint64_t LevelCapacityBytes(const TreeConfig& config, uint32_t level) {
-  const double capacity =
-      static_cast<double>(config.level1_bytes) * std::pow(config.level_ratio, static_cast<double>(level) - 1);
-  return capacity < 0x1p63 ? static_cast<uint64_t>(capacity) : uint64_t{1} << 63;
-}
-
-LevelSlack SlackOfLevels(const Version& version, const TreeConfig& config) {
-  LevelSlack slack;
-  slack.fill(1);
-  const DeleteConfig& deletes = config.deletes;
-  const auto pressed = [&](uint32_t level, double best) {
-    const double pressure = deletes.enabled() ? DeletePressure(version, deletes, level) : 0;
-    return best > 1 ? 1 + (best - 1) * (1 - pressure) : best;
-  };
-  if (config.level0_always_waits) {
-    slack[0] = pressed(0, Level0WaitMax(config));
-  }
-  const uint32_t last = version.last_level();
-  if (!deletes.enabled() || last < 2) {
-    return slack;
-  }
-  const uint64_t last_bytes = version.tree(last).totals().valid_bytes;
-  slack[last] = deletes.last_level_slack;
-  if (last > 2) {
-    // What the last level holds its predecessor may hold less: not all that is too much there is due at once
-    // when another level begins.
-    const uint64_t capacity = LevelCapacityBytes(config, last - 1);
-    slack[last - 1] = std::max(deletes.last_level_slack - ShareOf(last_bytes, capacity), 1.0);
-  }
-  slack[1] = std::clamp(ShareOf(last_bytes, config.level1_bytes) / kLastOfLevel1, slack[1],
-                        std::max(slack[1], deletes.level1_slack_max));
-  if (deletes.slack_max <= 1) {
-    return slack;
-  }
-  std::vector<LevelBounds> bounds = {Level0Bounds(config)};
-  double all = 0;
-  for (uint32_t level = 1; level < last; ++level) {
-    const auto capacity = static_cast<double>(LevelCapacityBytes(config, level));
-    bounds.push_back({capacity, capacity * deletes.slack_min, capacity * deletes.slack_max});
-  }
-  for (uint32_t level = 0; level <= last; ++level) {
-    all += static_cast<double>(version.totals(level).valid_bytes);
-  }
-  const std::vector<double> targets = TargetsOf(bounds, all);
-  for (uint32_t level = 0; level < last; ++level) {
-    slack[level] = pressed(level, targets[level] / bounds[level].capacity);
-  }
-  return slack;
-}
-
 double LevelScore(const Version& version, const TreeConfig& config, const LevelSlack& slack, uint32_t level) {
   return ScoreOf(version, config, CapacitiesOf(config, slack), level,
                  level == 0 ? 0 : version.tree(level).totals().valid_bytes);
@@ -369,10 +296,10 @@ std::optional<CompactionPlan> PickLevel0AtRest(const Version& version, const Tre
   if (Level0Score(version, config, 1) < 1) {
     return std::nullopt;
   }
-  if (config.deletes.level1_slack_max > 1) {
+  if (config.deletes.level1_slack_max > 1 && LogCapacityBytes(version, LogConfigOf(config), 1) > 0) {
     const Capacities capacities = CapacitiesOf(config, SlackOfLevels(version, config));
     const uint64_t level1_bytes = IdleTreeBytes(version, state, 1) + version.totals(0).valid_bytes;
-    if (Level1GoesFirst(version, config) || ScoreOf(version, config, capacities, 1, level1_bytes) >= 1) {
+    if (IsFullOfSegments(version.tree(1)) || ScoreOf(version, config, capacities, 1, level1_bytes) >= 1) {
       return std::nullopt;
     }
   }

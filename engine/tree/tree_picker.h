@@ -2,8 +2,8 @@
 // function: no I/O, no clock, no state of its own, and the same answer for the same arguments.
 //
 // Level 0 scores its number of tables (small ones count less) over the trigger, level i its valid bytes over
-// its capacity (level1_bytes × ratio^(i-1)) times slack; level kLevels-1 takes what comes. The highest score
-// of at least 1 goes first; where running jobs are in its way, the next.
+// its capacity (level1_bytes × ratio^(i-1)) times slack (engine/tree/level_sizes.h); level kLevels-1 takes
+// what comes. The highest score of at least 1 goes first; where running jobs are in its way, the next.
 // - Level 0: the transitive closure under overlap of its oldest table goes down, as one merge.
 // - Level i: the table that overlaps the least of the level below (engine/tree/overlap_picker.h), together
 // with
@@ -22,6 +22,7 @@
 #include "engine/sst_log/log_picker.h"
 #include "engine/tree/delete_picker.h"
 #include "engine/tree/level_plans.h"
+#include "engine/tree/level_sizes.h"
 #include "engine/tree/tree_config.h"
 #include "engine/version/busy_set.h"
 #include "engine/version/compaction_plan.h"
@@ -47,13 +48,6 @@ struct TreePickerState {
 
 LogConfig LogConfigOf(const TreeConfig& config);
 
-uint64_t LevelCapacityBytes(const TreeConfig& config, uint32_t level);
-// What the levels are to hold in place of their capacities, as a multiple: level 0 where it always waits, and
-// with merges for deletes all; the others are 1. By what bytes write on their way down
-// (engine/tree/level_targets.h); what a level is larger, less by as much as it would pay to merge it for its
-// deletes. Of level 0 it is the trigger that counts.
-using LevelSlack = std::array<double, kLevels>;
-LevelSlack SlackOfLevels(const Version& version, const TreeConfig& config);
 // At least 1 when a compaction is due. `slack` is SlackOfLevels, here and below.
 double LevelScore(const Version& version, const TreeConfig& config, const LevelSlack& slack, uint32_t level);
 // Bytes that have to be merged before every score is below 1: what back-pressure on writers goes by.

@@ -257,6 +257,30 @@ TEST(TreePicker, Level1MayBeLargerWhereTheLastLevelIsLargeBesideIt) {
   EXPECT_EQ(slack_with(0), 1);
 }
 
+TEST(TreePicker, WhereSpaceIsBoundedTheLevelAboveTheLastHoldsLessAsThatGrows) {
+  Simulation store;
+  store.config.table_bytes = 1 * kMiB;
+  store.config.level1_bytes = 1 * kMiB;
+  store.config.level_ratio = 8;
+  store.config.beyond_level_of_most_max = 0.445;
+  const auto slack_with = [&](int tables) {
+    store.AddInARow(3, tables);
+    return SlackOfLevels(store.version, store.config)[2];
+  };
+  EXPECT_EQ(slack_with(4), 0.75);
+  EXPECT_EQ(slack_with(4), 0.5);
+  store.AddInARow(2, 5);
+  const std::optional<CompactionPlan> plan = PickTreeCompaction(store.version, store.config, store.state);
+  ASSERT_TRUE(plan.has_value());
+  EXPECT_EQ(plan->kind, MergeKind::kTrivialMove) << "it may hold four, of the eight by its capacity";
+  EXPECT_EQ(slack_with(8), 0.25);
+  EXPECT_EQ(slack_with(16), 0.5) << "an eighth of 32";
+  store.config.beyond_level_of_most_max = 0;
+  EXPECT_EQ(slack_with(0), 1);
+  store.config.beyond_level_of_most_max = 0.445;
+  EXPECT_EQ(slack_with(40), 1) << "never more than its capacity";
+}
+
 TEST(TreePicker, ALargerLevel1DoesNotLeaveForALevel0AtRest) {
   Simulation store;
   store.config.table_bytes = 1 * kMiB;
@@ -278,6 +302,9 @@ TEST(TreePicker, ALargerLevel1DoesNotLeaveForALevel0AtRest) {
   EXPECT_TRUE(is_due()) << "level 1 may hold eight, and will hold seven";
   store.AddInARow(1, 1);
   EXPECT_FALSE(is_due()) << "eight: all of it would go into the Log";
+  store.config.log_share = 0.01;
+  EXPECT_TRUE(is_due()) << "there is none";
+  store.config.log_share = 0.25;
   store.config.deletes.level1_slack_max = 1;
   EXPECT_TRUE(is_due());
 }
