@@ -18,12 +18,12 @@ Step UserIterator::Wait() {
   return Step::kNeedsIo;
 }
 
-bool UserIterator::InnerIsSound() {
+bool UserIterator::ReadInnerKey(std::string_view& key) {
   if (!inner_->Valid()) {
     status_ = inner_->status();
     return false;
   }
-  const std::string_view key = inner_->key();
+  key = inner_->key();
   if (key.size() < kTrailerBytes ||
       static_cast<uint8_t>(KindOf(key)) > static_cast<uint8_t>(RecordKind::kValue)) {
     status_ = Corruption("a record of a kind that this version does not know");
@@ -109,8 +109,8 @@ Task<void> UserIterator::Load() {
 }
 
 Step UserIterator::FindForward() {
-  while (InnerIsSound()) {
-    const std::string_view user_key = UserKeyOf(inner_->key());
+  for (std::string_view key; ReadInnerKey(key);) {
+    const std::string_view user_key = UserKeyOf(key);
     if (!upper_.empty() && user_key >= upper_) {
       return EndForward();
     }
@@ -118,12 +118,12 @@ Step UserIterator::FindForward() {
     if (order < 0) {
       return FailOutOfOrder();
     }
-    bool pass = SequenceOf(inner_->key()) > snapshot_;
+    bool pass = SequenceOf(key) > snapshot_;
     if (!pass && skip_ && order == 0) {
       pass = true;
       skipped_++;
     }
-    if (!pass && IsDeletion()) {
+    if (!pass && IsDeletion(key)) {
       pass = true;
       skip_ = true;
       skipped_ = 0;
@@ -167,8 +167,8 @@ Step UserIterator::EndBackward() {
 }
 
 Step UserIterator::FindBackward() {
-  while (InnerIsSound()) {
-    const std::string_view user_key = UserKeyOf(inner_->key());
+  for (std::string_view key; ReadInnerKey(key);) {
+    const std::string_view user_key = UserKeyOf(key);
     if (user_key < lower_) {
       return EndBackward();
     }
@@ -186,8 +186,8 @@ Step UserIterator::FindBackward() {
         key_.assign(user_key);
       }
       // Versions come oldest first: each visible one replaces what was known.
-      if (SequenceOf(inner_->key()) <= snapshot_) {
-        candidate_lives_ = !IsDeletion();
+      if (SequenceOf(key) <= snapshot_) {
+        candidate_lives_ = !IsDeletion(key);
         if (candidate_lives_) {
           value_.assign(inner_->value());
         }

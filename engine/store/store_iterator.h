@@ -64,12 +64,12 @@ class UserIterator final : public StoreIterator {
   // Keys come in order, each once, and within the bounds, whatever tables from a device hold: or the walk
   // ends here.
   Step FailOutOfOrder();
-  // False, and the walk is over, when inner_ failed or met bytes that are no internal key.
-  bool InnerIsSound();
-  // Whether the record that inner_ stands on, which the snapshot sees, says that its key is not there.
-  bool IsDeletion() const {
-    return KindOf(inner_->key()) == RecordKind::kTombstone ||
-           (covers_ != nullptr && SequenceOf(inner_->key()) < covers_->Over(UserKeyOf(inner_->key())).newest);
+  // What inner_ stands on. False, and the walk is over, when it failed or met bytes that are no internal key.
+  bool ReadInnerKey(std::string_view& key);
+  // Whether the record of this internal key, which the snapshot sees, says that its key is not there.
+  bool IsDeletion(std::string_view key) const {
+    return KindOf(key) == RecordKind::kTombstone ||
+           (covers_ != nullptr && SequenceOf(key) < covers_->Over(UserKeyOf(key)).newest);
   }
   // At the end of a move forward.
   Step EndForward();

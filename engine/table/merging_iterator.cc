@@ -11,7 +11,7 @@ namespace varve {
 namespace {
 
 // A binary heap of the children that stand on a key, the next one on top. A move touches the top child, which
-// then usually stays on top or sinks one level: runs of one child cost two comparisons a key.
+// then usually stays on top or sinks one level: runs of one child cost one comparison a key, with the second.
 class MergingIterator final : public InternalIterator {
  public:
   explicit MergingIterator(std::vector<std::unique_ptr<InternalIterator>> iterators) {
@@ -137,6 +137,7 @@ class MergingIterator final : public InternalIterator {
       return;
     }
     rebuild_ = false;
+    second_ = 0;
     heap_.clear();
     for (Child& child : children_) {
       if (!Refresh(child)) {
@@ -159,6 +160,7 @@ class MergingIterator final : public InternalIterator {
     if (!top->iterator->Valid()) {
       heap_.front() = heap_.back();
       heap_.pop_back();
+      second_ = 0;
       if (heap_.empty()) {
         return;
       }
@@ -180,25 +182,33 @@ class MergingIterator final : public InternalIterator {
     return true;
   }
 
+  // Of the two below place `at`, which has one, the one that comes first.
+  size_t FirstBelow(size_t at) const {
+    const size_t below = 2 * at + 1;
+    return below + 1 < heap_.size() && ComesAfter(heap_[below], heap_[below + 1]) ? below + 1 : below;
+  }
+
   void Sink() {
-    Child* moving = heap_.front();
-    const size_t size = heap_.size();
+    Child* const moving = heap_.front();
+    if (second_ == 0 && heap_.size() > 1) {
+      second_ = FirstBelow(0);
+    }
     size_t at = 0;
-    for (size_t below = 1; below < size; below = 2 * at + 1) {
-      if (below + 1 < size && ComesAfter(heap_[below], heap_[below + 1])) {
-        ++below;
-      }
-      if (!ComesAfter(moving, heap_[below])) {
-        break;
-      }
+    for (size_t below = second_; below != 0 && ComesAfter(moving, heap_[below]);) {
       heap_[at] = heap_[below];
       at = below;
+      below = 2 * at + 1 < heap_.size() ? FirstBelow(at) : 0;
     }
-    heap_[at] = moving;
+    if (at != 0) {
+      heap_[at] = moving;
+      second_ = 0;
+    }
   }
 
   std::vector<Child> children_;
   std::vector<Child*> heap_;
+  // The place in the heap of the child that comes after the top; 0: there is none, or it is not known.
+  size_t second_ = 0;
   Direction direction_ = Direction::kForward;
   // The move that is under way moved all children.
   bool rebuild_ = false;
