@@ -11,8 +11,7 @@ namespace varve {
 
 namespace {
 
-// Where the last level is at least so many times as large as level 1, that may be larger; and of the level
-// above it, that many times what it may hold.
+// How many times as large the last level is as a level above it that holds more than its capacity, or less.
 constexpr double kLastOfOneAbove = 8;
 
 // What level 0 may wait for at most, as a multiple of its trigger.
@@ -33,11 +32,12 @@ LevelBounds Level0Bounds(const TreeConfig& config) {
   return {capacity, config.level0_always_waits ? most : capacity, most};
 }
 
-// Of the level above the last one, which is `grown` times its capacity. What that holds this may hold less:
-// not all that is too much there is due at once when another level begins.
+// For the level above the last one, which holds `grown` times its capacity: the less, the more the last one
+// holds, so that not all that is too much is due at once when another level begins. Its capacity stays; where
+// space is bounded, an eighth of the last level, for the bound works only over small levels.
 double SlackAboveLast(const TreeConfig& config, double grown) {
   const double least = config.beyond_level_of_most_max > 0 ? std::min(grown / kLastOfOneAbove, 1.0) : 1;
-  // Half as much where it was not larger before: else the first bytes too many took all of it along.
+  // Half as much less where it was not larger before: else the first bytes too many took all of it along.
   const double most = config.deletes.last_level_slack;
   return std::max(most > 1 ? most - grown : 1 - grown / 2, least);
 }
