@@ -56,6 +56,7 @@ struct EngineStatistics {
     uint64_t bytes = 0;
     // Of them, what its tables hold beside live blocks and their newest indexes and filters.
     std::optional<uint64_t> wasted_bytes;
+    std::optional<uint64_t> entries, tombstones;
     std::optional<uint64_t> read_bytes, written_bytes;
     // Filters that gets asked, and those that let a get go on in vain.
     std::optional<uint64_t> filters_asked, filters_misled;

@@ -56,6 +56,10 @@ json LevelsJson(const EngineStatistics& engine) {
     if (level.wasted_bytes.has_value()) {
       shown["wasted_bytes"] = *level.wasted_bytes;
     }
+    if (level.entries.has_value()) {
+      shown["entries"] = *level.entries;
+      shown["tombstones"] = level.tombstones.value_or(0);
+    }
     if (level.written_bytes.has_value()) {
       shown["read_bytes"] = level.read_bytes.value_or(0);
       shown["written_bytes"] = *level.written_bytes;

@@ -189,6 +189,8 @@ class VarveEngine final : public Engine {
       shown.level = static_cast<uint32_t>(NumberAt(level, "level"));
       shown.bytes = NumberAt(level, "total_bytes");
       shown.wasted_bytes = NumberAt(level, "wasted_bytes");
+      shown.entries = NumberAt(level, "entries");
+      shown.tombstones = NumberAt(level, "tombstones");
       if (level.contains("written_bytes")) {
         shown.read_bytes = NumberAt(level, "read_bytes");
         shown.written_bytes = NumberAt(level, "written_bytes");
