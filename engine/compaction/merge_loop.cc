@@ -38,9 +38,9 @@ Task<Status> MergeRecords(const JobEnvironment& environment, InternalIterator& r
       co_return Corruption("the records of a table are out of order");
     }
     bool keep = rules.Keep(key);
-    if (keep && rules.in_doubt() && !co_await rules.older_data().MayHoldByTables(UserKeyOf(key))) {
-      keep = false;
-      ++statistics.tombstones_removed_early;
+    if (keep && rules.in_doubt()) {
+      keep = co_await rules.older_data().MayHoldByTables(UserKeyOf(key));
+      statistics.tombstones_removed_early += keep ? 0 : 1;
     }
     statistics.hidden_by_ranges += rules.hidden() ? 1 : 0;
     if (keep) {

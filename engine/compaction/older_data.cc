@@ -32,7 +32,8 @@ Task<bool> OlderData::MayHoldByTables(std::string_view user_key) {
   });
   const PointQuery query(user_key, kSequenceNumberMax);
   for (const LiveTable* table : tables) {
-    if (co_await MayBeIn(*table, query)) {
+    const bool may_be = co_await MayBeIn(*table, query);
+    if (may_be) {
       co_return true;
     }
   }

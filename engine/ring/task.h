@@ -6,8 +6,8 @@
 // inside await_suspend and goes on at once, so a loop over ready results does not recurse (symmetric transfer
 // is not a tail call at -O0 or under sanitizers).
 //
-// Rules for authors: parameters are taken by value or must outlive the whole call; no coroutine lambda with
-// captures; no co_await inside a conditional expression (gcc 12 destroys temporaries twice there).
+// Rules for authors: parameters outlive the call or are taken by value; no coroutine lambda with captures; no
+// co_await in a conditional expression (gcc 12 destroys temporaries twice) or condition (it may lose itself).
 #pragma once
 
 #include <coroutine>

@@ -125,6 +125,8 @@ void AppendInodeCounter(std::string& to, InodeNumber next);
 Result<InodeNumber> DecodeInodeCounter(std::string_view value);
 
 // A file's name: 1 to 255 bytes, no '/', no NUL, not "." or "..".
+bool IsName(std::string_view name);
+// The same, with the error that a caller gets: kNameTooLong, kInvalidArgument.
 Status CheckName(std::string_view name);
 
 }  // namespace varve

@@ -157,7 +157,7 @@ class NamespaceChecker {
     const Result<DirentRecord> dirent = DecodeDirent(value);
     ++summary_.names;
     links_.AddName(parsed.inode, dirent.ok() ? &*dirent : nullptr);
-    if (!CheckName(parsed.name).ok()) {
+    if (!IsName(parsed.name)) {
       report_.Add({parsed.inode, "the directory holds a name that no file may have",
                    dirent.ok() ? Mend::kMoveName : Mend::kNothing, std::string(key)});
     }

@@ -7,6 +7,13 @@
 
 namespace varve {
 
+namespace {
+
+// Walks are over within milliseconds, and waiting for them is rare: asking now and then is enough.
+constexpr uint64_t kPollNanos = 1'000'000;
+
+}  // namespace
+
 void DirectoryStream::Restart() {
   names_.Clear();
   marks_.Clear();
@@ -19,7 +26,7 @@ std::string_view DirectoryStream::NameAtIterator() const {
 
 bool DirectoryStream::MayBeShown() {
   // Names that no file may have: a damaged store must not show them.
-  if (!CheckName(name_).ok()) {
+  if (!IsName(name_)) {
     return false;
   }
   while (passed_ < names_.end() && names_.At(passed_) < name_) {
@@ -144,9 +151,31 @@ void DirectoryStreams::Remove(DirectoryHandle handle) {
   }
 }
 
-void DirectoryStreams::Clear() {
+bool DirectoryStreams::TryBeginWalk() {
   const std::lock_guard lock(mutex_);
-  streams_.clear();
+  if (streams_.size() > kWalkedAheadMax) {
+    return false;
+  }
+  ++walks_;
+  return true;
+}
+
+void DirectoryStreams::EndWalk() {
+  const std::lock_guard lock(mutex_);
+  --walks_;
+}
+
+Task<void> DirectoryStreams::Close() {
+  while (true) {
+    {
+      const std::lock_guard lock(mutex_);
+      streams_.clear();
+      if (walks_ == 0) {
+        co_return;
+      }
+    }
+    co_await Executor::Current().Sleep(kPollNanos);
+  }
 }
 
 }  // namespace varve

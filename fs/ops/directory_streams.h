@@ -17,18 +17,23 @@
 #include "engine/ring/task.h"
 #include "engine/store/store.h"
 #include "fs/ops/filesystem.h"
+#include "fs/ops/listing_ahead.h"
 #include "fs/ops/passed_names.h"
 
 namespace varve {
 
-// One caller at a time. Places are counted in entries that were passed, "." and ".." not among them. A place
-// that was shown means the same until the pass is restarted, even if its names are gone; going back shows no
-// names that came since. Only what lies further back than PassedNames remembers is found by counting.
+// One caller at a time, as ahead() says. Places are counted in entries that were passed, "." and ".." not
+// among them. A place that was shown means the same until the pass is restarted, even if its names are gone;
+// going back shows no names that came since. Only what lies further back than PassedNames remembers is found
+// by counting.
 class DirectoryStream {
  public:
   DirectoryStream(Store& store, InodeNumber inode) : store_(store), inode_(inode) {}
 
   InodeNumber inode() const { return inode_; }
+  // Entries that were walked over before they are asked for, and whose turn it is to walk. Restart leaves it
+  // alone.
+  ListingAhead& ahead() { return ahead_; }
   // Begins a new pass, of the directory as it is at the next MoveTo.
   void Restart();
   // Behind `passed` entries, or to the end, on the newest state of the store, which is then held until Rest.
@@ -72,22 +77,31 @@ class DirectoryStream {
   // Of the last MoveTo.
   bool whole_values_ = false;
   std::optional<std::string> last_name_;  // nothing behind it is shown in this pass
+  ListingAhead ahead_;
 };
 
 // Any thread.
 class DirectoryStreams {
  public:
+  // With more open directories than that nothing is walked ahead of listings, so that they hold little
+  // memory.
+  static constexpr size_t kWalkedAheadMax = 64;
+
   DirectoryHandle Add(std::shared_ptr<DirectoryStream> stream);
   // nullptr: no such handle.
   std::shared_ptr<DirectoryStream> Find(DirectoryHandle handle) const;
   void Remove(DirectoryHandle handle);
-  // All of them: the store is about to close.
-  void Clear();
+  // False: there is to be no walk ahead of a listing now. Otherwise EndWalk is the last that it does.
+  bool TryBeginWalk();
+  void EndWalk();
+  // All of them: the store is about to close. Waits for walks ahead.
+  Task<void> Close();
 
  private:
   mutable std::mutex mutex_;
   std::unordered_map<uint64_t, std::shared_ptr<DirectoryStream>> streams_;
   uint64_t next_ = 1;
+  size_t walks_ = 0;
 };
 
 }  // namespace varve

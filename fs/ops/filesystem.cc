@@ -125,7 +125,7 @@ Task<Result<std::unique_ptr<FileSystem>>> FileSystem::Mount(FileSystemEnvironmen
 
 Task<Status> FileSystem::Unmount() {
   co_await core_->reaper.Stop();
-  core_->streams.Clear();
+  co_await core_->streams.Close();
   if (core_->options.read_only) {
     co_return Status();
   }

@@ -142,8 +142,8 @@ struct FileSystemEnvironment {
   Store& store;
   const Clock& clock;
   Logger& logger;
-  // Where the chunks of removed and truncated files are deleted. It must run its loop until Unmount has
-  // ended.
+  // Where the chunks of removed and truncated files are deleted, and directories walked over ahead of their
+  // listings. It must run its loop until Unmount has ended.
   Executor& background;
 };
 
@@ -259,6 +259,9 @@ class FileSystem {
   Task<Status> List(DirectoryHandle handle, uint64_t offset, DirectorySink& sink, bool plus);
   // `version`: that of the directory before the stream was moved to where it stands.
   Task<Status> ListStream(DirectoryStream& stream, DirectorySink& sink, bool plus, uint64_t version);
+  // Lets the background walk on from `offset`, before it is asked for.
+  Task<void> OfferWalk(std::shared_ptr<DirectoryStream> stream, uint64_t offset);
+  Task<void> WalkAhead(std::shared_ptr<DirectoryStream> stream);
   // A lookup of the entry on which the stream stands, whose value is whole.
   Task<Result<Attributes>> LookupListed(DirectoryStream& stream, uint64_t version);
   // Nothing: the directory has changed since `version`.

@@ -13,11 +13,11 @@ FileSystemCore::FileSystemCore(FileSystemEnvironment environment, FileSystemOpti
     : store(environment.store),
       clock(environment.clock),
       logger(environment.logger),
+      background(environment.background),
       options(options_in),
       content(environment.store, format),
       allocator(environment.store, next_inode),
-      reaper(environment.store, content, environment.logger, environment.background, locks, nodes),
-      background_(environment.background) {
+      reaper(environment.store, content, environment.logger, environment.background, locks, nodes) {
   // Nobody looks the root up, and nobody forgets it.
   nodes.Acquire(kRootInode, NodeLocation(NodePlace::kRecord));
 }
@@ -433,7 +433,7 @@ void FileSystemCore::Forget(InodeNumber inode, uint64_t lookups) {
     reaper.Enqueue(inode);
   }
   if (place && nodes.TakeManyForgotten()) {
-    SpawnOn(background_, TrimHeap());
+    SpawnOn(background, TrimHeap());
   }
 }
 

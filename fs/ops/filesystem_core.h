@@ -118,6 +118,7 @@ class FileSystemCore {
   Store& store;
   const Clock& clock;
   Logger& logger;
+  Executor& background;
   const FileSystemOptions options;
   Content content;
   InodeAllocator allocator;
@@ -137,8 +138,6 @@ class FileSystemCore {
   Result<std::optional<LoadedInode>> Decoded(InodeNumber inode, const NodeLocation& location,
                                              std::optional<PinnedValue> value);
   std::optional<Result<LoadedInode>> TryLoadMemoryOrphan(InodeNumber inode);
-
-  Executor& background_;
 };
 
 // Clears set-user-id, and set-group-id where the group may execute.

@@ -1,6 +1,7 @@
 // opendir, readdir, readdirplus, releasedir.
 #include <utility>
 
+#include "engine/ring/spawn_on.h"
 #include "fs/namespace/namespace_format.h"
 #include "fs/ops/access_times.h"
 #include "fs/ops/filesystem.h"
@@ -30,6 +31,35 @@ Task<Status> AddDots(FileSystemCore& core, InodeNumber directory, uint64_t offse
   co_return Status();
 }
 
+// Of a slice of a walk ahead, in which nothing else of the background runs: some 50 us.
+constexpr uint64_t kEntriesASlice = 256;
+
+class SliceAhead final : public DirectorySink {
+ public:
+  explicit SliceAhead(ListingAhead& ahead) : ahead_(ahead) {}
+
+  bool Add(const DirectoryEntry& entry) override {
+    if (added_ == kEntriesASlice) {
+      return false;
+    }
+    ++added_;
+    is_full_ = !ahead_.Keep(entry);
+    return !is_full_;
+  }
+  // Not the slice, but what may be held at all.
+  bool is_full() const { return is_full_; }
+
+ private:
+  ListingAhead& ahead_;
+  uint64_t added_ = 0;
+  bool is_full_ = false;
+};
+
+// The entries that a stream has passed at an offset.
+uint64_t PassedAt(uint64_t offset) {
+  return offset < kDots ? 0 : offset - kDots;
+}
+
 }  // namespace
 
 Task<Result<DirectoryHandle>> FileSystem::OpenDirectory(InodeNumber inode) {
@@ -48,6 +78,16 @@ Task<Status> FileSystem::List(DirectoryHandle handle, uint64_t offset, Directory
   if (stream == nullptr) {
     co_return Error(ErrorCode::kStale, "no such open directory");
   }
+  ListingAhead& ahead = stream->ahead();
+  co_await ahead.Claim();
+  if (!plus && ahead.Holds(offset, core_->locks.Version(stream->inode()))) {
+    ahead.Take(sink);
+    if (ahead.is_wanted()) {
+      co_await OfferWalk(stream, ahead.offset());
+    }
+    co_return Status();
+  }
+  ahead.Discard();
   if (offset == 0) {
     stream->Restart();
     const std::optional<Result<LoadedInode>> directory = core_->TryLoad(stream->inode());
@@ -62,13 +102,55 @@ Task<Status> FileSystem::List(DirectoryHandle handle, uint64_t offset, Directory
       co_return added;
     }
   }
+  // Whoever asks for attributes a second time wants them all.
+  const bool names_follow = !plus || offset == 0;
   const uint64_t version = core_->locks.Version(stream->inode());
-  Status listed = co_await stream->MoveTo(offset < kDots ? 0 : offset - kDots, plus);
+  Status listed = co_await stream->MoveTo(PassedAt(offset), plus);
   if (listed.ok()) {
     listed = co_await ListStream(*stream, sink, plus, version);
   }
+  const bool more = listed.ok() && stream->Valid();
+  const uint64_t next_offset = more ? stream->passed() + kDots : 0;
   co_await stream->Rest();
+  if (more && names_follow && ahead.is_wanted()) {
+    co_await OfferWalk(stream, next_offset);
+  }
   co_return listed;
+}
+
+Task<void> FileSystem::OfferWalk(std::shared_ptr<DirectoryStream> stream, uint64_t offset) {
+  if (!core_->streams.TryBeginWalk()) {
+    co_return;
+  }
+  const bool starts = co_await stream->ahead().Offer(offset);
+  if (starts) {
+    SpawnOn(core_->background, WalkAhead(std::move(stream)));
+  } else {
+    core_->streams.EndWalk();
+  }
+}
+
+Task<void> FileSystem::WalkAhead(std::shared_ptr<DirectoryStream> stream) {
+  ListingAhead& ahead = stream->ahead();
+  if (ahead.Begin()) {
+    const uint64_t version = core_->locks.Version(stream->inode());
+    Status walked = co_await stream->MoveTo(PassedAt(ahead.offset()), false);
+    bool goes_on = walked.ok();
+    while (goes_on) {
+      SliceAhead slice(ahead);
+      walked = co_await ListStream(*stream, slice, false, version);
+      goes_on = walked.ok() && stream->Valid() && !slice.is_full() &&
+                !ahead.IsMissed(core_->clock.MonotonicNanos());
+      if (goes_on) {
+        co_await Executor::Current().Yield();
+      }
+    }
+    const bool at_end = walked.ok() && !stream->Valid();
+    co_await stream->Rest();
+    // An error comes again when somebody asks for what lies there.
+    ahead.End(version, at_end);
+  }
+  core_->streams.EndWalk();
 }
 
 Task<Result<Attributes>> FileSystem::LookupListed(DirectoryStream& stream, uint64_t version) {

@@ -96,6 +96,11 @@ def rooms_below_the_daemon_create_no_threads(tree: Tree) -> list[str]:
     return _lines_matching(tree, paths, pattern, "a thread is made here")
 
 
+def nothing_is_awaited_in_a_condition(tree: Tree) -> list[str]:
+    pattern = re.compile(r"^\s*(\} else )?(if|while|for|switch) \(.*\bco_await\b|\?.*\bco_await\b")
+    return _lines_matching(tree, tree.product_sources(), pattern, "awaited in a condition (engine/ring/task.h)")
+
+
 def nothing_is_left_for_later(tree: Tree) -> list[str]:
     paths = [path for path in tree.files if not path.startswith("tests/style/")]
     return _lines_matching(tree, paths, re.compile(r"\b(TODO|FIXME|XXX|HACK)\b"), "left for later")
@@ -252,6 +257,7 @@ ALL = [
     headers_have_pragma_once,
     product_code_has_no_conditional_variants,
     rooms_below_the_daemon_create_no_threads,
+    nothing_is_awaited_in_a_condition,
     nothing_is_left_for_later,
     the_tree_stands_alone,
     long_files_give_a_reason,

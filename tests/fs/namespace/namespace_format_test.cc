@@ -206,6 +206,17 @@ TEST(NamespaceFormat, NamesThatNoFileMayHaveAreRefused) {
   EXPECT_TRUE(CheckName(std::string(256, 'x')).Is(ErrorCode::kNameTooLong));
   EXPECT_TRUE(CheckName(std::string(255, 'x')).ok());
   EXPECT_TRUE(CheckName("...").ok());
+  for (size_t length = 1; length <= 20; ++length) {
+    for (size_t at = 0; at < length; ++at) {
+      std::string name(length, at % 2 == 0 ? '0' : '.' + char(2));
+      name[at] = '\x81';
+      EXPECT_TRUE(IsName(name)) << length << " " << at;
+      name[at] = '/';
+      EXPECT_FALSE(IsName(name)) << length << " " << at;
+      name[at] = '\0';
+      EXPECT_FALSE(IsName(name)) << length << " " << at;
+    }
+  }
 }
 
 TEST(NamespaceFormat, FormatParametersOutsideTheLimitsAreRefused) {

@@ -1,4 +1,5 @@
 // Several executors on several threads, as reactors are.
+#include <fmt/core.h>
 #include <stdio.h>
 
 #include <algorithm>
@@ -154,6 +155,79 @@ void RunWorkers(uint64_t waits_one_in, int operations) {
   EXPECT_EQ(checked->problems, 0u);
   EXPECT_EQ(checked->orphans, 0u);
   EXPECT_EQ(t.fs->Statistics().nodes, 3u) << "lookups and forgets do not balance";
+}
+
+// Lists a directory again and again: names that are there all the time are in it, once, in order.
+Task<Status> ListOften(FileSystem& fs, InodeNumber directory, int files, int rounds) {
+  for (int round = 0; round < rounds; ++round) {
+    const Result<DirectoryHandle> handle = co_await fs.OpenDirectory(directory);
+    EXPECT_TRUE(handle.ok());
+    int seen = 0;
+    uint64_t offset = 0;
+    while (true) {
+      CollectingSink sink(150);
+      const Status listed = co_await fs.ReadDirectory(*handle, offset, sink);
+      EXPECT_TRUE(listed.ok()) << listed.ToString();
+      if (sink.entries.empty()) {
+        break;
+      }
+      offset = sink.entries.back().next_offset;
+      for (const ListedEntry& entry : sink.entries) {
+        seen += entry.name == fmt::format("stays{:05}", seen) ? 1 : 0;
+      }
+      co_await Executor::Current().Yield();
+    }
+    EXPECT_EQ(seen, files);
+    fs.ReleaseDirectory(*handle);
+  }
+  co_return Status();
+}
+
+Task<Status> ComeAndGo(FileSystem& fs, InodeNumber directory, const std::atomic<int>& listers) {
+  for (uint64_t i = 0; listers.load() > 0; ++i) {
+    const std::string name = fmt::format("stays{:05}b", i * 7 % 2000);
+    const Result<Attributes> made = co_await fs.MakeNode(directory, name, S_IFREG | 0644, 0, Caller{});
+    if (made.ok()) {
+      fs.Forget(made->inode, 1);
+      EXPECT_TRUE((co_await fs.Unlink(directory, name)).ok());
+    }
+    // Listings get through without a change now and then.
+    co_await Executor::Current().Sleep(200'000);
+  }
+  co_return Status();
+}
+
+TEST(Concurrency, ListingsAndTheWalksAheadOfThemTakeTurns) {
+  constexpr int kFiles = 2000;
+  OpsFixture t(MemoryStoreOptions{64, 5});
+  const InodeNumber directory = t.Make(kRootInode, "directory", S_IFDIR | 0755);
+  for (int i = 0; i < kFiles; ++i) {
+    t.fs->Forget(t.Make(directory, fmt::format("stays{:05}", i)), 1);
+  }
+  std::atomic<int> listers{2};
+  std::atomic<int> running{3};
+  const SystemClock clock;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i) {
+    threads.emplace_back([&, i] {
+      LocalExecutor executor(clock);
+      if (i == 2) {
+        EXPECT_TRUE(executor.Run(ComeAndGo(*t.fs, directory, listers)).ok());
+      } else {
+        EXPECT_TRUE(executor.Run(ListOften(*t.fs, directory, kFiles, 60)).ok());
+        --listers;
+      }
+      --running;
+    });
+  }
+  // The background, which walks ahead.
+  while (running.load() > 0) {
+    t.executor.RunReady();
+    std::this_thread::yield();
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
 }
 
 TEST(Concurrency, ThreeThreadsOnTheSameNamesLeaveAConsistentNamespaceAndNoTornRead) {

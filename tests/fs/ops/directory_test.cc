@@ -1,5 +1,7 @@
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "engine/ring/when_all.h"
 #include "tests/fs/ops/ops_fixture.h"
 
@@ -100,6 +102,100 @@ TEST(Directory, AnOpenDirectoryHoldsNothingInTheStoreBetweenCalls) {
   }
   EXPECT_EQ(t.store->pins(), 0u);
   t.fs->ReleaseDirectory(handle);
+}
+
+// A listing whose next entries the background walks over in between. How many iterators each answer made.
+struct WalkedListing {
+  std::vector<ListedEntry> entries;
+  std::vector<uint64_t> walks_of_answers;
+};
+WalkedListing ListWithTheBackground(OpsFixture& t, DirectoryHandle handle, size_t entries_max) {
+  WalkedListing listing;
+  uint64_t offset = 0;
+  while (true) {
+    const uint64_t walks = t.store->walks();
+    const std::vector<ListedEntry> entries = ReadFrom(t, handle, offset, entries_max);
+    listing.walks_of_answers.push_back(t.store->walks() - walks);
+    if (entries.empty()) {
+      return listing;
+    }
+    offset = entries.back().next_offset;
+    listing.entries.insert(listing.entries.end(), entries.begin(), entries.end());
+    t.executor.RunReady();
+    EXPECT_EQ(t.store->pins(), 0u);
+  }
+}
+
+TEST(Directory, TheBackgroundWalksAheadOfAListing) {
+  OpsFixture t;
+  MakeMany(t, 0, 10'000);
+  const DirectoryHandle handle = OpenRoot(t);
+  const WalkedListing listing = ListWithTheBackground(t, handle, 1000);
+  ASSERT_EQ(listing.entries.size(), 10'002u);
+  for (size_t i = 2; i < listing.entries.size(); ++i) {
+    ASSERT_EQ(listing.entries[i].name, fmt::format("{:07}", i - 2));
+  }
+  // The first answer is made when it is asked for, the last one says that there is no more.
+  EXPECT_EQ(listing.walks_of_answers.front(), 1u);
+  EXPECT_EQ(std::count(listing.walks_of_answers.begin(), listing.walks_of_answers.end(), 0u),
+            static_cast<ptrdiff_t>(listing.walks_of_answers.size()) - 1);
+  t.fs->ReleaseDirectory(handle);
+}
+
+TEST(Directory, WhatWasWalkedOverIsNotShownOnceTheDirectoryHasChanged) {
+  OpsFixture t;
+  MakeMany(t, 0, 3000);
+  const DirectoryHandle handle = OpenRoot(t);
+  const std::vector<ListedEntry> first = ReadFrom(t, handle, 0, 102);
+  ASSERT_EQ(first.back().name, "0000099");
+  t.executor.RunReady();
+  ASSERT_TRUE(t.Run(t.fs->Unlink(kRootInode, "0000100")).ok());
+  const std::vector<ListedEntry> next = ReadFrom(t, handle, first.back().next_offset, 100);
+  ASSERT_FALSE(next.empty());
+  EXPECT_EQ(next[0].name, "0000101");
+  // Who changes it as it goes on has no more walked over in vain.
+  const uint64_t walks = t.store->walks();
+  t.executor.RunReady();
+  EXPECT_EQ(t.store->walks(), walks);
+  t.fs->ReleaseDirectory(handle);
+}
+
+TEST(Directory, AttributesAreAskedForWhenTheyAreWanted) {
+  OpsFixture t;
+  MakeMany(t, 0, 3000);
+  const DirectoryHandle handle = OpenRoot(t);
+  CollectingSink first(102);
+  ASSERT_TRUE(t.Run(t.fs->ReadDirectoryPlus(handle, 0, first)).ok());
+  t.executor.RunReady();
+  CollectingSink plus(100);
+  ASSERT_TRUE(t.Run(t.fs->ReadDirectoryPlus(handle, first.entries.back().next_offset, plus)).ok());
+  ASSERT_EQ(plus.entries.size(), 100u);
+  EXPECT_EQ(plus.entries[0].name, "0000100");
+  EXPECT_TRUE(plus.entries[0].counted);
+  const uint64_t walks = t.store->walks();
+  t.executor.RunReady();
+  EXPECT_EQ(t.store->walks(), walks) << "names alone are of no use to it";
+  t.fs->ReleaseDirectory(handle);
+}
+
+TEST(Directory, AWalkAheadEndsWithTheMount) {
+  for (const bool release : {false, true}) {
+    OpsFixture t(MemoryStoreOptions{1, 5});
+    MakeMany(t, 0, 600);
+    const DirectoryHandle handle = OpenRoot(t);
+    ASSERT_FALSE(ReadFrom(t, handle, 0, 10).empty());
+    // Every step of it waits, as for a device.
+    for (int turns = 0; turns < 10 && t.store->pins() == 0; ++turns) {
+      t.Run([](Executor& executor) -> Task<void> { co_await executor.Yield(); }(t.executor));
+    }
+    ASSERT_EQ(t.store->pins(), 1u);
+    if (release) {
+      t.fs->ReleaseDirectory(handle);
+    }
+    t.Unmount();
+    EXPECT_EQ(t.store->pins(), 0u);
+    t.Mount();
+  }
 }
 
 TEST(Directory, AListingEndsThoughEachNameThatItShowsAddsOneBehindAll) {
