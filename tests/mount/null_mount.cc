@@ -1,5 +1,6 @@
 // A filesystem that does nothing: it knows no name but one, from memory, and reads that one by one read of a
-// device into the answer; without a device, it answers with whatever lies there. What a request costs here is
+// device into the answer; without a device, it answers with whatever lies there. Files can be made, written,
+// renamed and removed: it says that this was done, and forgets it. What a request costs here is
 // what kernel, transport and reactor cost, and what a real filesystem has more is its own doing. Large
 // answers lie in huge pages, as the daemon's do.
 //
@@ -45,7 +46,7 @@ constexpr uint64_t kFileBytes = 512 * kMiB;
 fuse_attr AttributesOf(uint64_t node) {
   fuse_attr attributes = {};
   attributes.ino = node;
-  attributes.mode = node == kFileNode ? S_IFREG | 0644 : S_IFDIR | 0755;
+  attributes.mode = node != FUSE_ROOT_ID ? S_IFREG | 0644 : S_IFDIR | 0755;
   attributes.size = node == kFileNode ? kFileBytes : 0;
   attributes.nlink = 1;
   attributes.blksize = 4096;
@@ -78,6 +79,19 @@ class NullSink final : public RequestSink {
         Spawn(AnswerRead(message, in.unique, read.offset, read.size));
         return;
       }
+      case FUSE_MKNOD:
+        return ReplyMade(in);
+      case FUSE_WRITE: {
+        fuse_write_in write;
+        std::memcpy(&write, body, sizeof(write));
+        const fuse_write_out out = {write.size, 0};
+        return Reply(in.unique, &out, sizeof(out));
+      }
+      case FUSE_GETXATTR:
+        return ReplyError(in.unique, ENODATA);
+      case FUSE_UNLINK:
+      case FUSE_RENAME:
+      case FUSE_RENAME2:
       case FUSE_DESTROY:
         return Reply(in.unique, nullptr, 0);
       case FUSE_FORGET:
@@ -115,6 +129,16 @@ class NullSink final : public RequestSink {
       out.attr_valid = kForeverSeconds;
       out.attr = AttributesOf(kFileNode);
     }
+    Reply(in.unique, &out, sizeof(out));
+  }
+
+  void ReplyMade(const fuse_in_header& in) {
+    static std::atomic<uint64_t> next{kFileNode + 1};
+    fuse_entry_out out = {};
+    out.entry_valid = kForeverSeconds;
+    out.attr_valid = kForeverSeconds;
+    out.nodeid = next.fetch_add(1);
+    out.attr = AttributesOf(out.nodeid);
     Reply(in.unique, &out, sizeof(out));
   }
 
