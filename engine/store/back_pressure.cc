@@ -13,7 +13,7 @@ namespace {
 // (fewer rewrites of L1), and reads pay one filter probe a table.
 constexpr double kLevel0Free = 2.0;
 constexpr double kLevel0Full = 6.0;
-// The same for overdue bytes, in units of the first level's capacity.
+// The same for overdue bytes, in units of what is of concern.
 constexpr double kOverdueFree = 2.0;
 constexpr double kOverdueFull = 16.0;
 // The same for range tombstones, in units of what is kept at most: beyond, a snapshot holds them up, or
@@ -39,7 +39,7 @@ double PressureOf(const Debt& debt) {
                              static_cast<double>(debt.immutable_memtables_max) + 1.0);
   const double level0 =
       Ramp(ShareOf(debt.level0_tables, debt.level0_tables_trigger), kLevel0Free, kLevel0Full);
-  const double overdue = Ramp(ShareOf(debt.overdue_bytes, debt.level1_bytes), kOverdueFree, kOverdueFull);
+  const double overdue = Ramp(ShareOf(debt.overdue_bytes, debt.concern_bytes), kOverdueFree, kOverdueFull);
   const double ranges = Ramp(debt.range_tombstones, kRangesFree, kRangesFull);
   return std::max({memory, level0, overdue, ranges});
 }

@@ -17,9 +17,10 @@ struct Debt {
   double memtable_fill = 0;
   size_t level0_tables = 0;
   size_t level0_tables_trigger = 4;
-  // Bytes that levels hold beyond their capacity, and the capacity of the first level: the unit of concern.
+  // Bytes that levels hold beyond their capacity, and the unit in which they are of concern (ConcernBytes of
+  // engine/tree/level_sizes.h).
   uint64_t overdue_bytes = 0;
-  uint64_t level1_bytes = 1;
+  uint64_t concern_bytes = 1;
   // In units of so many that they are too many.
   double range_tombstones = 0;
 };

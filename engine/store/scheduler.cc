@@ -16,6 +16,9 @@ Scheduler::Scheduler(SchedulerEnvironment environment)
       tree_(environment_.shape.tree),
       pressing_(environment_.shape.tree) {
   environment_.jobs.cancelled = &cancelled_;
+  // What levels give up for their deletes is no debt of writers. Where segments are appended level 0 may wait
+  // for so much that it is one.
+  pressing_.deletes.presses = pressing_.level0_always_waits;
   if (tree_.deletes.enabled()) {
     mix_.emplace(environment_.statistics, environment_.device.counters(), environment_.shape.block_bytes);
     adaptation_.emplace(environment_.shape.adaptation);
@@ -377,11 +380,10 @@ void Scheduler::UpdatePressure() {
   debt.immutable_memtables_max = environment_.shape.immutable_memtables_max;
   debt.memtable_fill = fill.active;
   debt.level0_tables = version->level0().size();
-  // What comes at once from level 0 is overdue at once: the unit of concern is as much larger.
   const LevelSlack slack = SlackOfLevels(*version, pressing_);
   debt.level0_tables_trigger = static_cast<size_t>(slack[0] * pressing_.level0_tables_trigger);
   debt.overdue_bytes = CompactionDebtBytes(*version, pressing_, slack);
-  debt.level1_bytes = static_cast<uint64_t>(slack[0] * static_cast<double>(pressing_.level1_bytes));
+  debt.concern_bytes = ConcernBytes(pressing_, slack);
   debt.range_tombstones = RangeDebt(*version);
   throttle_.SetRate(RateAt(PressureOf(debt)));
 }

@@ -37,6 +37,8 @@ struct DeleteConfig {
   // How far the last level may exceed its capacity before another one begins below it; then, as much less as
   // that one holds, the level above the last. At least 1.
   double last_level_slack = 1;
+  // Whether levels give up of that what merging all of them for their deletes would pay for.
+  bool presses = true;
 
   bool enabled() const { return share_max > 0; }
 };

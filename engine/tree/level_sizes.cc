@@ -55,7 +55,8 @@ LevelSlack SlackOfLevels(const Version& version, const TreeConfig& config) {
   slack.fill(1);
   const DeleteConfig& deletes = config.deletes;
   const auto pressed = [&](uint32_t level, double best) {
-    const double pressure = deletes.enabled() ? DeletePressure(version, deletes, level) : 0;
+    const bool presses = deletes.enabled() && deletes.presses;
+    const double pressure = presses ? DeletePressure(version, deletes, level) : 0;
     return best > 1 ? 1 + (best - 1) * (1 - pressure) : best;
   };
   if (config.level0_always_waits) {
@@ -92,6 +93,11 @@ LevelSlack SlackOfLevels(const Version& version, const TreeConfig& config) {
     slack[level] = pressed(level, targets[level] / bounds[level].capacity);
   }
   return slack;
+}
+
+uint64_t ConcernBytes(const TreeConfig& config, const LevelSlack& slack) {
+  const double times = config.level0_always_waits ? slack[0] : slack[0] * slack[0];
+  return static_cast<uint64_t>(times * static_cast<double>(config.level1_bytes));
 }
 
 }  // namespace varve

@@ -15,7 +15,7 @@ constexpr double kLeastOverlap = 0.4;
 constexpr int kSweeps = 12;
 constexpr int kHalvings = 20;
 // What a share of the space costs, in shares of what is written.
-constexpr double kSpacePrice = 2;
+constexpr double kSpacePrice = 1;
 
 double SumOf(const std::vector<double>& sizes) {
   return std::accumulate(sizes.begin(), sizes.end(), 0.0);

@@ -24,7 +24,7 @@ struct LevelBounds {
 // larger than what comes at once. A merge of level 0 overlaps all of level 1; of other levels those tables go
 // down that overlap the least, and fewer bytes are written. The sum over all levels is what the answer makes
 // least, and the space: each byte of the levels has a price, the same in every level. A hundredth of `all`
-// costs as much as two hundredths of what is written; where the levels would exceed the sum of their
+// costs as much as a hundredth of what is written; where the levels would exceed the sum of their
 // capacities, more.
 std::vector<double> TargetsOf(std::span<const LevelBounds> levels, double all);
 

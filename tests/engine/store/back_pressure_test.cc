@@ -10,7 +10,7 @@ namespace {
 constexpr uint64_t kGrain = Throttle::kGrainNanos;
 
 TEST(BackPressure, RisesWithEachKindOfDebt) {
-  Debt debt{.immutable_memtables_max = 2, .level0_tables_trigger = 4, .level1_bytes = 8 * kMiB};
+  Debt debt{.immutable_memtables_max = 2, .level0_tables_trigger = 4, .concern_bytes = 8 * kMiB};
   EXPECT_EQ(PressureOf(debt), 0);
   EXPECT_EQ(RateAt(0), 0U);
   Debt level0 = debt;

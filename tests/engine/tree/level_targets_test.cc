@@ -60,7 +60,8 @@ TEST(LevelTargets, ALevelThatIsLargerThanItNeedsToBeGivesSpaceBack) {
   EXPECT_LT(CostOf(sizes, 2700), 0.75 * CostOf({8, 8, 80, 800}, 2700));
 }
 
-// Where neither bounds nor capacities decide, a hundredth of the space spares two hundredths of the bytes.
+// Where neither bounds nor capacities decide, a hundredth of the space spares a hundredth of the bytes, or a
+// little more: the last level is taken to stay as it is.
 TEST(LevelTargets, SpaceHasItsPrice) {
   const double all = 2500;
   const std::vector<LevelBounds> levels = {Between(8, 8, 8), Between(1, 80, 1000), Between(1, 800, 10'000)};
@@ -70,7 +71,7 @@ TEST(LevelTargets, SpaceHasItsPrice) {
     std::vector<double> larger = sizes;
     larger[level] *= 1.01;
     const double spared = 1 - CostOf(larger, all) / CostOf(sizes, all);
-    EXPECT_NEAR(spared * all / (larger[level] - sizes[level]), 2, 0.5) << level;
+    EXPECT_NEAR(spared * all / (larger[level] - sizes[level]), 1.2, 0.25) << level;
   }
 }
 
