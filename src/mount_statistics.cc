@@ -28,11 +28,11 @@ constexpr std::array<std::pair<size_t, std::string_view>, 46> kRequests = {{
     {50, "syncfs"},      {51, "tmpfile"},
 }};
 
-template <typename Field>
-uint64_t Sum(const std::vector<const ChannelStatistics*>& channels, Field field) {
+template <typename Part, typename Field>
+uint64_t Sum(const std::vector<const Part*>& parts, Field field) {
   uint64_t sum = 0;
-  for (const ChannelStatistics* channel : channels) {
-    sum += field(*channel);
+  for (const Part* part : parts) {
+    sum += field(*part);
   }
   return sum;
 }
@@ -40,7 +40,7 @@ uint64_t Sum(const std::vector<const ChannelStatistics*>& channels, Field field)
 }  // namespace
 
 std::string MountStatisticsJson(std::string_view store_json, const FileSystemStatistics& filesystem,
-                                std::string_view transport,
+                                const std::vector<const Transport*>& transports,
                                 const std::vector<const ChannelStatistics*>& channels,
                                 const ReactorTurns& turns) {
   std::string json(store_json.substr(0, store_json.rfind('}')));
@@ -50,9 +50,12 @@ std::string MountStatisticsJson(std::string_view store_json, const FileSystemSta
       R"({}"filesystem":{{"nodes":{},"node_bytes":{},"orphans_waiting":{},"deletes_reaped":{}}})", separator,
       filesystem.nodes, filesystem.node_bytes, filesystem.orphans_waiting, filesystem.deletes_reaped);
   json += fmt::format(
-      R"(,"fuse":{{"transport":"{}","reactors":{},"sleeps":{},"replies_unwanted":{},"requests":{{)",
-      transport, channels.size(), Sum(channels, [](const ChannelStatistics& c) { return c.sleeps.load(); }),
+      R"(,"fuse":{{"transport":"{}","reactors":{},"clients_kept":{},"sleeps":{},"replies_unwanted":{},)",
+      transports.front()->name(), channels.size(),
+      Sum(transports, [](const Transport& t) { return t.clients_kept(); }),
+      Sum(channels, [](const ChannelStatistics& c) { return c.sleeps.load(); }),
       Sum(channels, [](const ChannelStatistics& c) { return c.replies_unwanted.load(); }));
+  json += R"("requests":{)";
   std::string_view comma;
   for (const auto& request : kRequests) {
     const size_t opcode = request.first;

@@ -7,6 +7,7 @@
 
 #include "engine/base/histogram.h"
 #include "fs/fuse/channel.h"
+#include "fs/fuse/transport.h"
 #include "fs/ops/filesystem.h"
 
 namespace varve {
@@ -17,9 +18,10 @@ struct ReactorTurns {
   const Histogram* of_background = nullptr;  // of flushes and merges
 };
 
-// `store_json`, an object, with the members "filesystem", "fuse" and "turn_nanos" added.
+// `store_json`, an object, with the members "filesystem", "fuse" and "turn_nanos" added. `transports`: at
+// least one.
 std::string MountStatisticsJson(std::string_view store_json, const FileSystemStatistics& filesystem,
-                                std::string_view transport,
+                                const std::vector<const Transport*>& transports,
                                 const std::vector<const ChannelStatistics*>& channels,
                                 const ReactorTurns& turns);
 

@@ -29,6 +29,9 @@ constexpr size_t kReactorsMax = 8;
 // fuse-over-io_uring has a queue for each CPU and wakes nobody else, so every CPU has its reactor; with more,
 // several share one.
 constexpr size_t kUringReactorsMax = 64;
+// Where one reactor keeps its clients in place by waking the others (fs/fuse/client_places.h), up to so many:
+// as with kPinnedReactorsMax.
+constexpr size_t kNudgedReactorsMax = 4;
 // Requests in the daemon at once, over all queues, and how many a queue needs: with 8, random reads at depth
 // 32 lose a third.
 constexpr uint32_t kUringEntriesMax = 512;
@@ -241,11 +244,18 @@ void MountedStore::MakeTransports(bool uring) {
     options[lane].queues.push_back(static_cast<uint16_t>(queue));
   }
   options.front().serves_forgets = true;
+  std::shared_ptr<UringPlaces> places;
+  if (lanes_.size() > 1 && lanes_.size() <= kNudgedReactorsMax) {
+    places = std::make_shared<UringPlaces>();
+    for (const Lane& lane : lanes_) {
+      places->reactors.push_back(&lane.thread->reactor());
+    }
+  }
   for (size_t i = 0; i < lanes_.size(); ++i) {
     options[i].entries_per_queue =
         std::clamp(kUringEntriesMax / queues, kUringQueueEntriesMin, kUringQueueEntriesMax);
-    lanes_[i].transport =
-        std::make_unique<UringTransport>(descriptor, lanes_[i].thread->reactor(), std::move(options[i]));
+    lanes_[i].transport = std::make_unique<UringTransport>(
+        descriptor, lanes_[i].thread->reactor(), std::move(options[i]), places, static_cast<uint16_t>(i));
   }
 }
 
@@ -366,15 +376,17 @@ std::string MountedStore::StopScrub() {
 }
 
 std::string MountedStore::StatisticsJson() const {
+  std::vector<const Transport*> transports;
   std::vector<const ChannelStatistics*> channels;
   ReactorTurns turns;
   for (const Lane& lane : lanes_) {
+    transports.push_back(lane.transport.get());
     channels.push_back(&lane.channel->statistics());
     turns.of_requests.push_back(&lane.thread->reactor().turns());
   }
   turns.of_background = &background_->reactor().turns();
-  return MountStatisticsJson(store_->StatisticsJson(), filesystem_->Statistics(),
-                             lanes_.front().transport->name(), channels, turns);
+  return MountStatisticsJson(store_->StatisticsJson(), filesystem_->Statistics(), transports, channels,
+                             turns);
 }
 
 }  // namespace varve

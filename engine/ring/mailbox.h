@@ -69,6 +69,9 @@ class Mailbox {
     return seen == &asleep_;
   }
 
+  // Any thread, as of a moment ago: whether the owner has nothing to do, and waits.
+  bool owner_sleeps() const { return newest_.load(std::memory_order_relaxed) == &asleep_; }
+
   // The rest: the owner's thread.
   bool empty() const {
     const PostedWork* newest = newest_.load(std::memory_order_relaxed);

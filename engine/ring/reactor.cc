@@ -45,6 +45,12 @@ std::string WhyNoRing(int error) {
   }
 }
 
+// What nudges are told to, on either side. Whose completion this is was not prepared where it completes.
+class NudgeSeen final : public Completion {
+  void OnComplete(int32_t, uint32_t) override {}
+};
+NudgeSeen nudge_seen;
+
 void RequireEntered(int result) {
   const bool passing =
       result >= 0 || result == -ETIME || result == -EINTR || result == -EBUSY || result == -EAGAIN;
@@ -285,9 +291,13 @@ void Reactor::StashCompletions() {
   std::array<io_uring_cqe*, kCompletionsInARow> cqes;
   const unsigned count = io_uring_peek_batch_cqe(ring_.get(), cqes.data(), cqes.size());
   for (unsigned i = 0; i < count; ++i) {
-    in_flight_ -= (cqes[i]->flags & IORING_CQE_F_MORE) == 0 ? 1 : 0;
-    stashed_.push_back(
-        {static_cast<Completion*>(io_uring_cqe_get_data(cqes[i])), cqes[i]->res, cqes[i]->flags});
+    auto* const completion = static_cast<Completion*>(io_uring_cqe_get_data(cqes[i]));
+    if (completion == &nudge_seen) {
+      ++counters_.nudged;
+    } else {
+      in_flight_ -= (cqes[i]->flags & IORING_CQE_F_MORE) == 0 ? 1 : 0;
+    }
+    stashed_.push_back({completion, cqes[i]->res, cqes[i]->flags});
   }
   io_uring_cq_advance(ring_.get(), count);
 }
@@ -383,6 +393,17 @@ io_uring_sqe* Reactor::Prepare(Completion* completion) {
 void Reactor::Cancel(Completion& target) {
   io_uring_sqe* sqe = Prepare(nullptr);
   io_uring_prep_cancel(sqe, &target, IORING_ASYNC_CANCEL_ALL);
+}
+
+void Reactor::Nudge(Reactor& other) {
+  if (!other.mailbox_.owner_sleeps()) {
+    return;
+  }
+  io_uring_sqe* sqe = Prepare(&nudge_seen);
+  // Only a failure comes back, as if it had been prepared by nobody.
+  --in_flight_;
+  io_uring_prep_msg_ring(sqe, other.ring_->ring_fd, 0, reinterpret_cast<uintptr_t>(&nudge_seen), 0);
+  sqe->flags |= IOSQE_CQE_SKIP_SUCCESS;
 }
 
 IoAwaiter Reactor::Read(int fd, void* into, uint32_t bytes, uint64_t offset, uint32_t flags) {

@@ -137,6 +137,10 @@ class Reactor final : public Executor {
   // already.
   void Cancel(Completion& target);
 
+  // Once what is prepared here is submitted, `other` wakes, where it sleeps, finds nothing and sleeps again:
+  // for whoever wants its CPU not to be idle just then. (Linux 5.18; before, nothing happens.)
+  void Nudge(Reactor& other);
+
   bool wide_entries() const { return options_.wide_entries; }
   // The ring, for operations that this class does not know. Submission and completion stay the reactor's.
   io_uring& ring() { return *ring_; }
@@ -147,6 +151,7 @@ class Reactor final : public Executor {
     uint64_t spins = 0;        // times it found something to do while spinning
     uint64_t completions = 0;  // CQEs
     uint64_t resumed = 0;      // posted work
+    uint64_t nudged = 0;       // nudges that came here
   };
   const Counters& counters() const { return counters_; }
   // Nanoseconds from when it began with what it had to do until it asked the kernel and its mailbox anew:

@@ -56,6 +56,8 @@ class Transport {
 
   // For the log and the statistics.
   virtual std::string_view name() const = 0;
+  // Answers for which other CPUs were woken, so that the client stays on its own. Any thread.
+  virtual uint64_t clients_kept() const { return 0; }
 };
 
 }  // namespace varve

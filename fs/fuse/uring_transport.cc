@@ -57,6 +57,7 @@ class UringTransport::Entry final : public Completion {
     fuse_in_header in;
     std::memcpy(&in, header_.in_out, sizeof(in));
     unique_ = in.unique;
+    client_ = in.pid;
     commit_id_ = header_.entry.commit_id;
     holds_request_ = true;
     const size_t payload_bytes = header_.entry.payload_bytes;
@@ -74,6 +75,11 @@ class UringTransport::Entry final : public Completion {
     return {begin, head_bytes + payload_bytes};
   }
   MessageLease message() { return MessageLease(message_); }
+  // The thread that asked; 0: the kernel for itself.
+  uint32_t client() const { return client_; }
+  // Of the request that it holds.
+  bool keeps_client() const { return keeps_client_; }
+  void KeepClient(bool keep) { keeps_client_ = keep; }
 
   // `parts`: a fuse_out_header, and what follows it.
   void TakeAnswer(const iovec* parts, int count) {
@@ -115,13 +121,18 @@ class UringTransport::Entry final : public Completion {
   MessageBuffer message_;
   uint64_t unique_ = 0;
   uint64_t commit_id_ = 0;
+  uint32_t client_ = 0;
+  bool keeps_client_ = false;
   bool holds_request_ = false;
 };
 
-UringTransport::UringTransport(int descriptor, Reactor& reactor, UringTransportOptions options)
+UringTransport::UringTransport(int descriptor, Reactor& reactor, UringTransportOptions options,
+                               std::shared_ptr<UringPlaces> places, uint16_t number)
     : descriptor_(descriptor),
       reactor_(reactor),
       options_(std::move(options)),
+      places_(std::move(places)),
+      number_(number),
       dev_fuse_(descriptor, reactor, DevFuseWaking::kForgets),
       memory_(std::max<size_t>(options_.queues.size() * options_.entries_per_queue, 1) * kEntryBytes) {
   const size_t count = options_.queues.size() * options_.entries_per_queue;
@@ -193,6 +204,7 @@ void UringTransport::Receive(Entry& entry) {
     Submit(entry, fuse_uring::Command::kCommitAndFetch);
     return;
   }
+  entry.KeepClient(places_ != nullptr && places_->clients.IsToBeKept(entry.client(), number_));
   const MessageLease message = entry.message();
   message.ExpectBytes(request.size());
   sink_->Process(message, request.size());
@@ -208,8 +220,20 @@ int UringTransport::Send(const iovec* parts, int count) {
   Check(index < entries_.size() && entries_[index]->holds_request(), "an answer without a request");
   Entry& entry = *entries_[index];
   entry.TakeAnswer(parts, count);
+  if (entry.keeps_client()) {
+    NudgeOthers();
+  }
   Submit(entry, fuse_uring::Command::kCommitAndFetch);
   return 0;
+}
+
+void UringTransport::NudgeOthers() {
+  clients_kept_.fetch_add(1, std::memory_order_relaxed);
+  for (Reactor* const reactor : places_->reactors) {
+    if (reactor != &reactor_) {
+      reactor_.Nudge(*reactor);
+    }
+  }
 }
 
 void UringTransport::End(int error) {

@@ -10,6 +10,7 @@
 // FORGET and INTERRUPT still come by /dev/fuse: one reactor of the connection reads them there.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -22,6 +23,7 @@
 #include "engine/base/huge_memory.h"
 #include "engine/ring/async_event.h"
 #include "engine/ring/reactor.h"
+#include "fs/fuse/client_places.h"
 #include "fs/fuse/dev_fuse_transport.h"
 #include "fs/fuse/message_pool.h"
 #include "fs/fuse/transport.h"
@@ -43,10 +45,19 @@ struct UringTransportOptions {
   bool serves_forgets = false;
 };
 
+// What the transports of one connection share, for clients that move (client_places.h).
+struct UringPlaces {
+  // The reactors of all transports, each pinned to a CPU. Transports hold their places in it as numbers.
+  std::vector<Reactor*> reactors;
+  ClientPlaces clients;
+};
+
 class UringTransport final : public Transport {
  public:
-  // `reactor` must outlive it and have wide entries. `descriptor` is a connection's, nonblocking.
-  UringTransport(int descriptor, Reactor& reactor, UringTransportOptions options);
+  // `reactor` must outlive it and have wide entries. `descriptor` is a connection's, nonblocking. `places`:
+  // the reactor is number `number` there; nullptr: clients may move as they like.
+  UringTransport(int descriptor, Reactor& reactor, UringTransportOptions options,
+                 std::shared_ptr<UringPlaces> places = nullptr, uint16_t number = 0);
   // Preconditions: Serve has ended, or the reactor has.
   ~UringTransport() override;
   UringTransport(const UringTransport&) = delete;
@@ -58,17 +69,22 @@ class UringTransport final : public Transport {
   Task<Status> Serve(RequestSink& sink) override;
   int Send(const iovec* parts, int count) override;
   std::string_view name() const override { return "fuse-over-io_uring"; }
+  uint64_t clients_kept() const override { return clients_kept_.load(std::memory_order_relaxed); }
 
  private:
   class Entry;
 
   void Submit(Entry& entry, fuse_uring::Command command);
   void Receive(Entry& entry);
+  // What is submitted after it wakes a client while no other CPU is idle.
+  void NudgeOthers();
   void End(int error);
 
   const int descriptor_;
   Reactor& reactor_;
   const UringTransportOptions options_;
+  const std::shared_ptr<UringPlaces> places_;
+  const uint16_t number_;
   DevFuseTransport dev_fuse_;
   RequestSink* sink_ = nullptr;
   // One piece of memory for all payloads, mapped: pages that no request has used cost nothing.
@@ -76,6 +92,7 @@ class UringTransport final : public Transport {
   std::vector<std::unique_ptr<Entry>> entries_;
   size_t live_entries_ = 0;
   int first_error_ = 0;
+  std::atomic<uint64_t> clients_kept_{0};
   AsyncEvent ended_;
 };
 

@@ -23,9 +23,11 @@ inline Result<std::unique_ptr<Connection>> MountToMeasure(const std::string& sou
   return Connection::Mount(std::move(specification));
 }
 
-// Of reactor `number` of `reactors`. `kind`: uring; or /dev/fuse, where a request wakes "one" or "all".
+// Of reactor `number` of `reactors`. `places`: of all of them, for uring, or nullptr. `kind`: uring; or
+// /dev/fuse, where a request wakes "one" or "all".
 inline std::unique_ptr<Transport> MakeTransport(int descriptor, Reactor& reactor, uint32_t number,
-                                                uint32_t reactors, std::string_view kind) {
+                                                uint32_t reactors, std::string_view kind,
+                                                const std::shared_ptr<UringPlaces>& places) {
   if (kind != "uring") {
     return std::make_unique<DevFuseTransport>(descriptor, reactor,
                                               kind == "all" ? DevFuseWaking::kAll : DevFuseWaking::kOne);
@@ -35,7 +37,8 @@ inline std::unique_ptr<Transport> MakeTransport(int descriptor, Reactor& reactor
     options.queues.push_back(static_cast<uint16_t>(queue));
   }
   options.serves_forgets = number == 0;
-  return std::make_unique<UringTransport>(descriptor, reactor, std::move(options));
+  return std::make_unique<UringTransport>(descriptor, reactor, std::move(options), places,
+                                          static_cast<uint16_t>(number));
 }
 
 }  // namespace varve

@@ -220,12 +220,16 @@ int RunOurs(const std::string& directory, bool uring, int device) {
   const int descriptor = (*connection)->descriptor();
   const auto reactors = std::thread::hardware_concurrency();
   std::vector<Lane> lanes(reactors);
+  const auto places = std::make_shared<UringPlaces>();
+  for (unsigned i = 0; i < reactors; ++i) {
+    lanes[i].thread = *ReactorThread::Start(
+        {"null-" + std::to_string(i), 0, static_cast<int>(i), {.wide_entries = uring}}, clock);
+    places->reactors.push_back(&lanes[i].thread->reactor());
+  }
   for (unsigned i = 0; i < reactors; ++i) {
     Lane& lane = lanes[i];
-    lane.thread = *ReactorThread::Start(
-        {"null-" + std::to_string(i), 0, static_cast<int>(i), {.wide_entries = uring}}, clock);
     Reactor& reactor = lane.thread->reactor();
-    lane.transport = MakeTransport(descriptor, reactor, i, reactors, uring ? "uring" : "all");
+    lane.transport = MakeTransport(descriptor, reactor, i, reactors, uring ? "uring" : "all", places);
     lane.sink = std::make_unique<NullSink>(*lane.transport, reactor, device);
   }
   Lane& first = lanes.front();

@@ -132,6 +132,37 @@ TEST_F(ReactorTest, CancelEndsAnOperationThatWouldNeverEnd) {
   close(event);
 }
 
+// How many nudges `other` has seen, once there was one; 0 after 10 seconds without.
+Task<uint64_t> NudgeUntilSeen(Reactor& self, Reactor& other) {
+  for (int i = 0; i < 10'000; ++i) {
+    self.Nudge(other);
+    co_await self.Sleep(1'000'000);
+    co_await other.Switch();
+    const uint64_t seen = other.counters().nudged;
+    co_await self.Switch();
+    if (seen > 0) {
+      co_return seen;
+    }
+  }
+  co_return 0;
+}
+
+TEST_F(ReactorTest, ANudgeWakesWhoSleepsAndNobodyElse) {
+  for (const bool wide : {false, true}) {
+    const std::unique_ptr<Reactor> sleeper = Create(ReactorOptions{.wide_entries = wide});
+    const std::unique_ptr<Reactor> nudger = Create(ReactorOptions{.wide_entries = wide});
+    std::thread thread([&] { sleeper->Run(); });
+    const uint64_t seen = RunBlocking(*nudger, NudgeUntilSeen(*nudger, *sleeper));
+    sleeper->Stop();
+    thread.join();
+    if (nudger->counters().nudged > 0) {
+      GTEST_SKIP() << "this kernel has no IORING_OP_MSG_RING";
+    }
+    EXPECT_EQ(seen, 1u);
+    EXPECT_EQ(RunBlocking(*nudger, CountNops(*nudger, 100)), 100);
+  }
+}
+
 TEST_F(ReactorTest, OperationsPreparedByATaskAreSubmittedWhenItEnds) {
   const ScratchFile file;
   const std::unique_ptr<Reactor> reactor = Create();
