@@ -245,6 +245,8 @@ class Store {
   virtual std::unique_ptr<StoreIterator> NewIterator(std::string_view lower, std::string_view upper,
                                                      ReadOptions options) = 0;
   virtual std::shared_ptr<const Snapshot> GetSnapshot() = 0;
+  // Of the newest write that readers see: as long as it stays the same, so do the answers.
+  virtual SequenceNumber visible_sequence() const = 0;
 
   // Applies the batch: readable when the call ends; what survives a crash is always a prefix of the batches
   // in the order of their application. TryWrite answers nullopt, having done nothing, when it would have to

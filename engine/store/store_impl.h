@@ -52,6 +52,7 @@ class StoreImpl final : public Store,
   std::unique_ptr<StoreIterator> NewIterator(std::string_view lower, std::string_view upper,
                                              ReadOptions options) override;
   std::shared_ptr<const Snapshot> GetSnapshot() override;
+  SequenceNumber visible_sequence() const override { return memtables_->visible(); }
 
   std::optional<Status> TryWrite(const WriteBatch& batch, Durability durability) override;
   Task<Status> Write(const WriteBatch& batch, Durability durability) override;

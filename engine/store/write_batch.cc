@@ -5,7 +5,22 @@
 
 namespace varve {
 
+namespace {
+
+// A batch mostly has a second record or a third, and those are mostly small.
+constexpr size_t kRoomForMore = 256;
+
+// Before the first record: appending alone would allocate anew each time that the size doubles.
+void MakeRoom(std::string& records, size_t bytes) {
+  if (records.empty()) {
+    records.reserve(bytes + kRoomForMore);
+  }
+}
+
+}  // namespace
+
 void WriteBatch::Put(std::string_view key, std::string_view value) {
+  MakeRoom(records_, key.size() + value.size());
   AppendPutRecord(records_, key, value);
   within_limits_ = within_limits_ && key.size() <= kKeyBytesMax && value.size() <= kValueBytesMax;
   only_deletes_ = false;
@@ -13,6 +28,7 @@ void WriteBatch::Put(std::string_view key, std::string_view value) {
 }
 
 void WriteBatch::Delete(std::string_view key) {
+  MakeRoom(records_, key.size());
   AppendDeleteRecord(records_, key);
   within_limits_ = within_limits_ && key.size() <= kKeyBytesMax;
   count_++;

@@ -277,7 +277,9 @@ Task<Result<LoadedInode>> FileSystemCore::LoadNamedLocked(InodeNumber parent, st
 
 void FileSystemCore::StageInode(Change& change, const NodeLocation& location, const Inode& inode,
                                 std::string_view content_in) {
-  std::string value;
+  // Kept from one call to the next: every change passes here, and most values are small.
+  thread_local std::string value;
+  value.clear();
   switch (location.place()) {
     case NodePlace::kEmbedded:
       AppendEmbeddedDirent(value, inode, content_in);

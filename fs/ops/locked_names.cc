@@ -16,11 +16,17 @@ Task<Result<LockedNames>> LockName(FileSystemCore& core, InodeNumber parent, std
                                    InodeNumber also) {
   LockedNames locked;
   while (true) {
+    const SequenceNumber as_of = core.store.visible_sequence();
     Result<FoundDirent> before = co_await core.FindDirent(parent, name);
     if (!before.ok()) {
       co_return before.error();
     }
     locked.inodes = co_await core.locks.Lock(parent, also, InodeOf(*before));
+    if (core.store.visible_sequence() == as_of) {
+      // Nobody wrote anything meanwhile.
+      locked.first = std::move(*before);
+      co_return locked;
+    }
     Result<FoundDirent> now = co_await core.FindDirent(parent, name);
     if (!now.ok()) {
       co_return now.error();
@@ -38,6 +44,7 @@ Task<Result<LockedNames>> LockTwoNames(FileSystemCore& core, InodeNumber parent,
                                        InodeNumber second_parent, std::string_view second_name) {
   LockedNames locked;
   while (true) {
+    const SequenceNumber as_of = core.store.visible_sequence();
     Result<FoundDirent> first = co_await core.FindDirent(parent, name);
     if (!first.ok()) {
       co_return first.error();
@@ -52,6 +59,11 @@ Task<Result<LockedNames>> LockTwoNames(FileSystemCore& core, InodeNumber parent,
       locked.directory_moves = co_await core.directory_moves.Lock();
     }
     locked.inodes = co_await core.locks.Lock(parent, second_parent, InodeOf(*first), InodeOf(*second));
+    if (core.store.visible_sequence() == as_of) {
+      locked.first = std::move(*first);
+      locked.second = std::move(*second);
+      co_return locked;
+    }
     Result<FoundDirent> first_now = co_await core.FindDirent(parent, name);
     if (!first_now.ok()) {
       co_return first_now.error();

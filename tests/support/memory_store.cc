@@ -211,6 +211,11 @@ std::shared_ptr<const Snapshot> MemoryStore::GetSnapshot() {
   return std::make_shared<MemorySnapshot>(*this, PinLocked());
 }
 
+SequenceNumber MemoryStore::visible_sequence() const {
+  const std::lock_guard lock(mutex_);
+  return sequence_;
+}
+
 SequenceNumber MemoryStore::PinLocked() {
   pinned_.insert(sequence_);
   return sequence_;

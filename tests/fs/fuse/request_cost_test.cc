@@ -7,6 +7,7 @@
 //   and --gtest_filter=RequestCost.Lookup behind it.
 #include <fmt/core.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cerrno>
 #include <cstdlib>
@@ -198,6 +199,40 @@ class RequestCost : public testing::Test {
     body.size = bytes;
     return Ask(FUSE_READ, node, &body, sizeof(body));
   }
+  template <typename Fixed>
+  static std::string BodyOf(const Fixed& fixed, std::string_view rest) {
+    std::string body(reinterpret_cast<const char*>(&fixed), sizeof(fixed));
+    return body.append(rest);
+  }
+  // As a program makes a small file, in three requests. Its node.
+  uint64_t MakeFile(const std::string& name) {
+    EXPECT_EQ(Lookup(name), 0);
+    fuse_mknod_in made = {};
+    made.mode = S_IFREG | 0644;
+    const std::string mknod = BodyOf(made, std::string_view(name.c_str(), name.size() + 1));
+    EXPECT_EQ(Ask(FUSE_MKNOD, FUSE_ROOT_ID, mknod.data(), mknod.size()), 0);
+    fuse_entry_out entry = {};
+    std::memcpy(&entry, transport_.copy, sizeof(entry));
+    fuse_write_in written = {};
+    written.size = static_cast<uint32_t>(kSmall.size());
+    const std::string write = BodyOf(written, kSmall);
+    EXPECT_EQ(Ask(FUSE_WRITE, entry.nodeid, write.data(), write.size()), 0);
+    return entry.nodeid;
+  }
+  void RenameFile(const std::string& from, const std::string& to) {
+    fuse_rename_in renamed = {};
+    renamed.newdir = FUSE_ROOT_ID;
+    const std::string names = from + '\0' + to + '\0';
+    const std::string body = BodyOf(renamed, names);
+    EXPECT_EQ(Ask(FUSE_RENAME, FUSE_ROOT_ID, body.data(), body.size()), 0);
+  }
+  void RemoveFile(const std::string& name, uint64_t node) {
+    EXPECT_EQ(Ask(FUSE_UNLINK, FUSE_ROOT_ID, name.c_str(), name.size() + 1), 0);
+    fuse_forget_in forgotten = {};
+    forgotten.nlookup = 1;
+    const size_t bytes = Make(FUSE_FORGET, node, &forgotten, sizeof(forgotten));
+    channel_->Process(MessageLease(message_), bytes);
+  }
   // What `ask` allocates each time, once it has been asked before.
   template <typename Asking>
   uint64_t AllocationsOf(Asking ask) {
@@ -218,6 +253,9 @@ class RequestCost : public testing::Test {
   static constexpr uint64_t kAskedBefore = 20;
   static constexpr uint64_t kAllocationsOfAMiss = 4;
   static constexpr uint64_t kAllocationsOfAListing = 400;
+  static constexpr uint64_t kAllocationsOfAMaking = 14;
+  static constexpr uint64_t kAllocationsOfARename = 12;
+  static constexpr uint64_t kAllocationsOfARemoval = 9;
   const std::string kSmall = std::string(1000, 's');
   const std::string kLarge = std::string(16 * kKiB, 'l');
 
@@ -259,6 +297,33 @@ TEST_F(RequestCost, ReadOfAChunk) {
   EXPECT_EQ(transport_.payload, message_.answer.data());
   EXPECT_EQ(transport_.payload_bytes, 4096U);
   EXPECT_EQ(std::memcmp(message_.answer.data(), kLarge.data(), 4096), 0);
+}
+
+// What stays is allocated: memtables, nodes. And what is to be written is put together, in one piece.
+TEST_F(RequestCost, MakingASmallFile) {
+  uint64_t files = 0;
+  const uint64_t allocated = AllocationsOf([&] { MakeFile(fmt::format("made-{:06}", files++)); });
+  EXPECT_LE(allocated, kAllocationsOfAMaking * (files - kAskedBefore));
+}
+
+TEST_F(RequestCost, RenamingASmallFile) {
+  MakeFile("there");
+  uint64_t renames = 0;
+  const uint64_t allocated = AllocationsOf([&] {
+    renames += 2;
+    RenameFile("there", "elsewhere");
+    RenameFile("elsewhere", "there");
+  });
+  EXPECT_LE(allocated, kAllocationsOfARename * (renames - 2 * kAskedBefore));
+}
+
+TEST_F(RequestCost, MakingAndRemovingASmallFile) {
+  uint64_t files = 0;
+  const uint64_t allocated = AllocationsOf([&] {
+    const std::string name = fmt::format("gone-{:06}", files++);
+    RemoveFile(name, MakeFile(name));
+  });
+  EXPECT_LE(allocated, (kAllocationsOfAMaking + kAllocationsOfARemoval) * (files - kAskedBefore));
 }
 
 // Of small files, whose content lies with their names: by the outlines in the indexes.
