@@ -21,8 +21,8 @@ uint64_t LevelCapacityBytes(const TreeConfig& config, uint32_t level);
 using LevelSlack = std::array<double, kLevels>;
 LevelSlack SlackOfLevels(const Version& version, const TreeConfig& config);
 // How many overdue bytes are worth a second look: the capacity of level 1, as many times as level 0 hands
-// down more at once. Where levels may be smaller than by the options, to write less, four times at least: a
-// table or two that are due there count for what they rewrite below.
+// down more at once; and where levels are smaller than by the options to write less, as many times again,
+// since a table or two that are due there count for what they rewrite below.
 uint64_t ConcernBytes(const TreeConfig& config, const LevelSlack& slack);
 
 }  // namespace varve

@@ -22,14 +22,13 @@ TEST(ConcernBytes, IsLevel1ByTheOptions) {
 TEST(ConcernBytes, GrowsWithWhatLevel0HandsDownAtOnce) {
   TreeConfig config;
   config.level1_bytes = 8 * kMiB;
+  config.level0_always_waits = true;
   EXPECT_EQ(ConcernBytes(config, SlackWithLevel0(6)), 48 * kMiB);
 }
 
-TEST(ConcernBytes, IsMoreWhereLevelsAreSmaller) {
+TEST(ConcernBytes, GrowsOnceMoreWhereLevelsAreSmaller) {
   TreeConfig config;
   config.level1_bytes = 8 * kMiB;
-  config.deletes.slack_max = 2;
-  EXPECT_EQ(ConcernBytes(config, SlackWithLevel0(1)), 32 * kMiB);
   EXPECT_EQ(ConcernBytes(config, SlackWithLevel0(2)), 32 * kMiB);
 }
 
