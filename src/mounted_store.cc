@@ -29,9 +29,6 @@ constexpr size_t kReactorsMax = 8;
 // fuse-over-io_uring has a queue for each CPU and wakes nobody else, so every CPU has its reactor; with more,
 // several share one.
 constexpr size_t kUringReactorsMax = 64;
-// Where one reactor keeps its clients in place by waking the others (fs/fuse/client_places.h), up to so many:
-// as with kPinnedReactorsMax.
-constexpr size_t kNudgedReactorsMax = 4;
 // Requests in the daemon at once, over all queues, and how many a queue needs: with 8, random reads at depth
 // 32 lose a third.
 constexpr uint32_t kUringEntriesMax = 512;
@@ -244,12 +241,9 @@ void MountedStore::MakeTransports(bool uring) {
     options[lane].queues.push_back(static_cast<uint16_t>(queue));
   }
   options.front().serves_forgets = true;
-  std::shared_ptr<UringPlaces> places;
-  if (lanes_.size() > 1 && lanes_.size() <= kNudgedReactorsMax) {
-    places = std::make_shared<UringPlaces>();
-    for (const Lane& lane : lanes_) {
-      places->reactors.push_back(&lane.thread->reactor());
-    }
+  const auto places = std::make_shared<UringPlaces>();
+  for (const Lane& lane : lanes_) {
+    places->reactors.push_back(&lane.thread->reactor());
   }
   for (size_t i = 0; i < lanes_.size(); ++i) {
     options[i].entries_per_queue =

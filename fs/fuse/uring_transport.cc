@@ -29,6 +29,9 @@ constexpr uint64_t kOwnUnique = uint64_t{1} << 63;
 constexpr size_t kWideEntryBytes = 2 * sizeof(io_uring_sqe);
 constexpr size_t kCommandOffset = offsetof(io_uring_sqe, cmd);
 
+// With more, that many useless wakings would cost more than they bring.
+constexpr size_t kNudgedReactorsMax = 4;
+
 constexpr size_t kEntryBytes = kMessageBytesMax;
 static_assert(kMessageHeaderBytesMax >= sizeof(fuse_in_header) + fuse_uring::kFixedPartBytesMax);
 static_assert(sizeof(fuse_in_header) <= fuse_uring::kInOutBytes);
@@ -204,7 +207,9 @@ void UringTransport::Receive(Entry& entry) {
     Submit(entry, fuse_uring::Command::kCommitAndFetch);
     return;
   }
-  entry.KeepClient(places_ != nullptr && places_->clients.IsToBeKept(entry.client(), number_));
+  const size_t reactors = places_->reactors.size();
+  entry.KeepClient(reactors > 1 && reactors <= kNudgedReactorsMax &&
+                   places_->clients.IsToBeKept(entry.client(), number_));
   const MessageLease message = entry.message();
   message.ExpectBytes(request.size());
   sink_->Process(message, request.size());

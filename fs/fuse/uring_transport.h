@@ -55,9 +55,9 @@ struct UringPlaces {
 class UringTransport final : public Transport {
  public:
   // `reactor` must outlive it and have wide entries. `descriptor` is a connection's, nonblocking. `places`:
-  // the reactor is number `number` there; nullptr: clients may move as they like.
+  // the reactor is number `number` there.
   UringTransport(int descriptor, Reactor& reactor, UringTransportOptions options,
-                 std::shared_ptr<UringPlaces> places = nullptr, uint16_t number = 0);
+                 std::shared_ptr<UringPlaces> places, uint16_t number);
   // Preconditions: Serve has ended, or the reactor has.
   ~UringTransport() override;
   UringTransport(const UringTransport&) = delete;

@@ -23,7 +23,7 @@ inline Result<std::unique_ptr<Connection>> MountToMeasure(const std::string& sou
   return Connection::Mount(std::move(specification));
 }
 
-// Of reactor `number` of `reactors`. `places`: of all of them, for uring, or nullptr. `kind`: uring; or
+// Of reactor `number` of `reactors`. `places`: of all of them, for uring. `kind`: uring; or
 // /dev/fuse, where a request wakes "one" or "all".
 inline std::unique_ptr<Transport> MakeTransport(int descriptor, Reactor& reactor, uint32_t number,
                                                 uint32_t reactors, std::string_view kind,
