@@ -96,7 +96,7 @@ LevelSlack SlackOfLevels(const Version& version, const TreeConfig& config) {
 }
 
 uint64_t ConcernBytes(const TreeConfig& config, const LevelSlack& slack) {
-  const double times = config.level0_always_waits ? slack[0] : slack[0] * slack[0];
+  const double times = std::max(slack[0], config.deletes.slack_max * config.deletes.slack_max);
   return static_cast<uint64_t>(times * static_cast<double>(config.level1_bytes));
 }
 

@@ -359,28 +359,34 @@ TEST_F(StoreAdaptation, AStoreThatIsOpenedAnewBeginsWithTheFirstThresholds) {
 TEST_F(StoreAdaptation, MergesOfLevel0TakeFewerTablesWhereMuchIsScanned) {
   ASSERT_TRUE(harness_.Open(options_).ok());
   Fill(kKeys);
-  // Less than a window, so that the thresholds stay.
-  const auto most_in_level0 = [&] {
-    size_t most = 0;
-    for (uint64_t i = 0; i < 500; i++) {
+  // Tables that level 0 held before each of its merges, in the mean.
+  const auto taken_at_once = [&](bool scans) {
+    size_t tables = 0;
+    uint64_t taken = 0;
+    uint64_t merges = 0;
+    for (uint64_t i = 0; i < 8'000; i++) {
       Put(random_.Below(kKeys));
-      if (i % 50 == 0) {
-        Settle();
-        most = std::max(most, watcher_.newest().level0().size());
+      if (scans && i % 40 == 0) {
+        EXPECT_EQ(harness_.Scan(), state_);
       }
+      const size_t now = watcher_.newest().level0().size();
+      taken += now < tables ? tables : 0;
+      merges += now < tables ? 1 : 0;
+      tables = now;
     }
-    return most;
+    EXPECT_GT(merges, 10) << scans;
+    return static_cast<double>(taken) / static_cast<double>(merges);
   };
   for (int round = 0; round < 4; round++) {
     Write();
   }
   ASSERT_EQ(Threshold("level0_tables"), 8);
-  const size_t before = most_in_level0();
+  const double before = taken_at_once(false);
   for (int round = 0; round < 8; round++) {
     WriteAndScan();
   }
   ASSERT_LT(Threshold("level0_tables"), 4);
-  EXPECT_LT(most_in_level0(), before);
+  EXPECT_LT(taken_at_once(true), 0.6 * before);
 }
 
 TEST_F(StoreAdaptation, WithoutTheTechniqueNothingIsMeasured) {

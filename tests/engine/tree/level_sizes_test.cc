@@ -26,9 +26,11 @@ TEST(ConcernBytes, GrowsWithWhatLevel0HandsDownAtOnce) {
   EXPECT_EQ(ConcernBytes(config, SlackWithLevel0(6)), 48 * kMiB);
 }
 
-TEST(ConcernBytes, GrowsOnceMoreWhereLevelsAreSmaller) {
+TEST(ConcernBytes, IsTheSameHoweverLongLevel0WaitsWhereLevelsAreSmaller) {
   TreeConfig config;
   config.level1_bytes = 8 * kMiB;
+  config.deletes.slack_max = 2;
+  EXPECT_EQ(ConcernBytes(config, SlackWithLevel0(1)), 32 * kMiB);
   EXPECT_EQ(ConcernBytes(config, SlackWithLevel0(2)), 32 * kMiB);
 }
 
