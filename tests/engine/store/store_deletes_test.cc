@@ -252,6 +252,7 @@ TEST_F(StoreDeletes, NothingComesBackWhateverOtherTechniquesAreOn) {
 class StoreAdaptation : public StoreDeletes {
  protected:
   static constexpr uint64_t kKeys = 4'000;
+  static constexpr double kLevel0TablesFirst = 16;
 
   StoreAdaptation() { options_.level0_tables_trigger = 0; }
 
@@ -291,13 +292,13 @@ class StoreAdaptation : public StoreDeletes {
 
 TEST_F(StoreAdaptation, ThresholdsFollowAMixThatShiftsAndComeBack) {
   ASSERT_TRUE(harness_.Open(options_).ok());
-  EXPECT_EQ(Threshold("level0_tables"), 8);
+  EXPECT_EQ(Threshold("level0_tables"), kLevel0TablesFirst);
   const double reclaim_min = Threshold("reclaim_min");
   Fill(kKeys);
   for (int round = 0; round < 4; round++) {
     Write();
   }
-  EXPECT_EQ(Threshold("level0_tables"), 8);
+  EXPECT_EQ(Threshold("level0_tables"), kLevel0TablesFirst);
   EXPECT_EQ(Threshold("reclaim_min"), reclaim_min);
   EXPECT_EQ(Threshold("scans"), 0);
   EXPECT_GT(Threshold("deletes"), 0);
@@ -310,14 +311,14 @@ TEST_F(StoreAdaptation, ThresholdsFollowAMixThatShiftsAndComeBack) {
   }
   EXPECT_GT(Threshold("scans"), 0);
   EXPECT_GT(Threshold("scanned_bytes"), Threshold("flushed_bytes"));
-  EXPECT_LT(Threshold("level0_tables"), 8);
+  EXPECT_LT(Threshold("level0_tables"), kLevel0TablesFirst);
   EXPECT_LT(Threshold("reclaim_min"), reclaim_min);
   EXPECT_LT(Threshold("dense_share"), 0.5);
   EXPECT_GT(Threshold("changes"), changes);
   for (int round = 0; round < 12; round++) {
     Write();
   }
-  EXPECT_EQ(Threshold("level0_tables"), 8);
+  EXPECT_EQ(Threshold("level0_tables"), kLevel0TablesFirst);
   EXPECT_EQ(Threshold("reclaim_min"), reclaim_min);
   EXPECT_EQ(Threshold("level1_share_max"), 0.25);
   ExpectAll(kKeys);
@@ -346,11 +347,11 @@ TEST_F(StoreAdaptation, AStoreThatIsOpenedAnewBeginsWithTheFirstThresholds) {
   for (int round = 0; round < 8; round++) {
     WriteAndScan();
   }
-  ASSERT_LT(Threshold("level0_tables"), 8);
+  ASSERT_LT(Threshold("level0_tables"), kLevel0TablesFirst);
   ASSERT_TRUE(harness_.Close().ok());
   watcher_.Forget();
   ASSERT_TRUE(harness_.Open(options_).ok());
-  EXPECT_EQ(Threshold("level0_tables"), 8);
+  EXPECT_EQ(Threshold("level0_tables"), kLevel0TablesFirst);
   EXPECT_EQ(Threshold("windows"), 0);
   Write();
   ExpectAll(kKeys);
@@ -380,7 +381,7 @@ TEST_F(StoreAdaptation, MergesOfLevel0TakeFewerTablesWhereMuchIsScanned) {
   for (int round = 0; round < 4; round++) {
     Write();
   }
-  ASSERT_EQ(Threshold("level0_tables"), 8);
+  ASSERT_EQ(Threshold("level0_tables"), kLevel0TablesFirst);
   const double before = taken_at_once(false);
   for (int round = 0; round < 8; round++) {
     WriteAndScan();

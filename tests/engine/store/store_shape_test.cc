@@ -106,8 +106,8 @@ TEST(StoreShape, WithDeletesMoreTablesGatherInLevel0) {
   const auto most = [](bool append, bool sst_log, uint64_t level1_bytes, uint64_t device_bytes = 64 * kGiB) {
     return ShapeForDeletes(device_bytes, append, sst_log, level1_bytes).tree.level0_tables_max;
   };
-  EXPECT_EQ(most(false, false, 8 * kMiB), 8U) << "twice as many";
-  EXPECT_EQ(most(false, false, 16 * kMiB), 8U) << "gets ask each";
+  EXPECT_EQ(most(false, false, 8 * kMiB), 16U) << "four times as many";
+  EXPECT_EQ(most(false, false, 16 * kMiB), 16U) << "gets ask each";
   EXPECT_EQ(most(true, false, 8 * kMiB), 24U) << "each merge leaves a segment in every table of level 1";
   EXPECT_EQ(most(true, false, 16 * kMiB), 24U);
   EXPECT_EQ(most(false, true, 8 * kMiB), 12U);
