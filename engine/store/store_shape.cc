@@ -84,6 +84,7 @@ constexpr uint64_t kLevel0TablesMost = 16;
 // has all that it may have is written anew: what counts is how many merges there are, so there may be more
 // tables.
 constexpr uint32_t kLevel0TimesWithSegments = 6;
+constexpr uint64_t kLevel0TablesMaxWithSegments = 24;
 // Where level 1 hands on to its Log all that it gets, a merge of level 0 rewrites nothing there, and is only
 // as good as it is large. What comes of it are as many fewer sorted runs in the Log, so readers ask about as
 // many tables (docs/design/sst-log.md).
@@ -110,7 +111,7 @@ uint32_t Level0TablesMaxOf(const StoreShape& shape, uint64_t usable) {
   if (shape.tree.log_share > 0) {
     most = std::min<uint64_t>(tables, kLevel0TablesMax) * kLevel0TimesWithLog;
   } else if (shape.techniques.append_merge) {
-    most = std::min<uint64_t>(tables * kLevel0TimesWithSegments, 3 * kLevel0TablesMax);
+    most = std::min<uint64_t>(tables * kLevel0TimesWithSegments, kLevel0TablesMaxWithSegments);
   }
   const uint64_t by_device = usable / kLevel0PerDevice / shape.memtable_bytes;
   return static_cast<uint32_t>(std::max(std::min(most, by_device), tables));

@@ -21,9 +21,9 @@ uint64_t LevelCapacityBytes(const TreeConfig& config, uint32_t level);
 using LevelSlack = std::array<double, kLevels>;
 LevelSlack SlackOfLevels(const Version& version, const TreeConfig& config);
 // How many overdue bytes are worth a second look: the capacity of level 1, as many times as level 0 hands
-// down more at once. Where levels are of other sizes than by the options to write less, as many times as two
-// of them may be larger, since a table or two that are due in a smaller one count for what they rewrite
-// below; however long level 0 waits at the moment.
+// down more at once. Where levels are of other sizes than by the options to write less, the square of what
+// one may be larger at least, however long level 0 waits at the moment: a table or two that are due in a
+// smaller level count for what they rewrite below.
 uint64_t ConcernBytes(const TreeConfig& config, const LevelSlack& slack);
 
 }  // namespace varve
