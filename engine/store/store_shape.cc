@@ -77,9 +77,9 @@ constexpr double kReclaimLeast = 0.125;
 // Fewer tables than half, or more than four times as many, gather in level 0 whatever users do: what readers
 // pay for them (LiveTable::paid_bytes) takes care of the rest. So many are best where a write comes with
 // seven gets.
-constexpr uint32_t kLevel0TimesLeast = 2;
-constexpr uint32_t kLevel0TimesMost = 4;
-constexpr uint64_t kLevel0TablesMost = 16;
+constexpr uint32_t kLevel0TimesFewer = 2;
+constexpr uint32_t kLevel0TimesWithDeletes = 4;
+constexpr uint64_t kLevel0TablesMaxWithDeletes = 16;
 // Where segments are appended each merge of level 0 leaves one in every table of level 1, and a table that
 // has all that it may have is written anew: what counts is how many merges there are, so there may be more
 // tables.
@@ -107,7 +107,7 @@ constexpr double kHolesLostSectors4096 = 0.6;
 // Where tables wait in a Log, or merges for deletes let level 0 grow: as many as gather there at most.
 uint32_t Level0TablesMaxOf(const StoreShape& shape, uint64_t usable) {
   const uint64_t tables = shape.tree.level0_tables_trigger;
-  uint64_t most = std::min<uint64_t>(tables * kLevel0TimesMost, kLevel0TablesMost);
+  uint64_t most = std::min<uint64_t>(tables * kLevel0TimesWithDeletes, kLevel0TablesMaxWithDeletes);
   if (shape.tree.log_share > 0) {
     most = std::min<uint64_t>(tables, kLevel0TablesMax) * kLevel0TimesWithLog;
   } else if (shape.techniques.append_merge) {
@@ -128,7 +128,7 @@ AdaptationLimits AdaptationLimitsOf(const StoreShape& shape) {
   // Where segments are appended to level 1, or its tables wait in a Log, merges of level 0 write nothing anew
   // that fewer of them would spare.
   if (!shape.techniques.append_merge && !shape.techniques.sst_log) {
-    limits.level0_tables_min = std::min(std::max(tables / kLevel0TimesLeast, 2u), tables);
+    limits.level0_tables_min = std::min(std::max(tables / kLevel0TimesFewer, 2u), tables);
     limits.level0_tables_max = shape.tree.level0_tables_max;
   }
   // Until it is known that somebody reads, as many as writes would have.
