@@ -53,6 +53,7 @@ Task<bool> ListingAhead::Offer(uint64_t offset) {
   answer_bytes_ = 0;
   offset_ = offset;
   awaited_since_ = 0;
+  was_missed_ = false;
   at_end_ = false;
   Turn turn = Turn::kWithdrawn;
   if (turn_.compare_exchange_strong(turn, Turn::kOffered, std::memory_order_acq_rel)) {
@@ -98,7 +99,8 @@ bool ListingAhead::IsMissed(uint64_t now_nanos) {
   if (awaited_since_ == 0) {
     awaited_since_ = now_nanos;
   }
-  return now_nanos - awaited_since_ >= kPatienceNanos;
+  was_missed_ = now_nanos - awaited_since_ >= kPatienceNanos;
+  return was_missed_;
 }
 
 void ListingAhead::End(uint64_t version, bool at_end) {

@@ -41,6 +41,9 @@ class ListingAhead {
   void Discard();
   // Whether a walk from offset() on is worth while.
   bool is_wanted() const { return empty() && !at_end_ && !was_in_vain_; }
+  // Whether a walk that was missed has left its request to fill the rest of its answer, from offset() on: an
+  // answer holds as much as was asked for, however slow the background is.
+  bool is_short() const { return empty() && !at_end_ && was_missed_; }
   // Gives the next turn to a walk from `offset` on. True: the caller starts it on the background executor;
   // false: one that was started earlier, and has not begun, is it.
   [[nodiscard]] Task<bool> Offer(uint64_t offset);
@@ -83,6 +86,7 @@ class ListingAhead {
   uint64_t offset_ = 0;
   uint64_t version_ = 0;
   uint64_t awaited_since_ = 0;  // as the walk saw it; 0: nobody waits
+  bool was_missed_ = false;     // a request had waited long enough
   bool at_end_ = false;
   bool was_in_vain_ = false;
 };

@@ -82,12 +82,16 @@ Task<Status> FileSystem::List(DirectoryHandle handle, uint64_t offset, Directory
   co_await ahead.Claim();
   if (!plus && ahead.Holds(offset, core_->locks.Version(stream->inode()))) {
     ahead.Take(sink);
-    if (ahead.is_wanted()) {
-      co_await OfferWalk(stream, ahead.offset());
+    if (!ahead.is_short()) {
+      if (ahead.is_wanted()) {
+        co_await OfferWalk(stream, ahead.offset());
+      }
+      co_return Status();
     }
-    co_return Status();
+    offset = ahead.offset();
+  } else {
+    ahead.Discard();
   }
-  ahead.Discard();
   if (offset == 0) {
     stream->Restart();
     const std::optional<Result<LoadedInode>> directory = core_->TryLoad(stream->inode());

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "engine/ring/spawn_on.h"
 #include "engine/ring/when_all.h"
+#include "fs/ops/listing_ahead.h"
 #include "tests/fs/ops/ops_fixture.h"
 
 namespace varve {
@@ -175,6 +177,38 @@ TEST(Directory, AttributesAreAskedForWhenTheyAreWanted) {
   const uint64_t walks = t.store->walks();
   t.executor.RunReady();
   EXPECT_EQ(t.store->walks(), walks) << "names alone are of no use to it";
+  t.fs->ReleaseDirectory(handle);
+}
+
+TEST(Directory, ARequestThatTheBackgroundKeepsWaitingFillsItsAnswerItself) {
+  // Every step of a walk waits, as for a device.
+  OpsFixture t(MemoryStoreOptions{1, 5});
+  MakeMany(t, 0, 3000);
+  const DirectoryHandle handle = OpenRoot(t);
+  const std::vector<ListedEntry> first = ReadFrom(t, handle, 0, 12);
+  ASSERT_EQ(first.size(), 12u);
+  const auto yield = [](Executor& executor) -> Task<void> { co_await executor.Yield(); };
+  for (int turns = 0; turns < 10 && t.store->pins() == 0; ++turns) {
+    t.Run(yield(t.executor));
+  }
+  ASSERT_EQ(t.store->pins(), 1u) << "the background walks";
+  CollectingSink sink(2000);
+  bool answered = false;
+  SpawnOn(t.executor,
+          [](OpsFixture& of, DirectoryHandle of_handle, uint64_t offset, DirectorySink& into,
+             bool& done) -> Task<void> {
+            EXPECT_TRUE((co_await of.fs->ReadDirectory(of_handle, offset, into)).ok());
+            done = true;
+          }(t, handle, first.back().next_offset, sink, answered));
+  while (!answered) {
+    t.Run(yield(t.executor));
+    t.clock.AdvanceTo(t.clock.MonotonicNanos() + ListingAhead::kPatienceNanos);
+  }
+  ASSERT_EQ(sink.entries.size(), 2000u);
+  for (size_t i = 0; i < sink.entries.size(); ++i) {
+    ASSERT_EQ(sink.entries[i].name, fmt::format("{:07}", i + 10));
+    ASSERT_EQ(sink.entries[i].next_offset, i + 13);
+  }
   t.fs->ReleaseDirectory(handle);
 }
 
