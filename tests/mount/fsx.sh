@@ -1,12 +1,17 @@
 #!/bin/bash
 # Every byte is found as it was left: reads, writes, mappings, truncations, holes, zeroed ranges, copies within the file;
 # through the page cache, past it, and both. fsx does what it can where it is installed, our own exerciser the rest, several
-# files at once. Argument: the kind of device. VARVE_FSX_OPERATIONS=1000000 makes it the long run.
+# files at once. Argument: the kind of device. VARVE_FSX_OPERATIONS=1000000 makes it the long run
+# (our own exerciser takes ten times as long as fsx: VARVE_OWN_OPERATIONS sets its number by itself).
 source "$(dirname "$0")/library.sh"
 kind=$1
 operations=${VARVE_FSX_OPERATIONS:-8000}
+own_operations=${VARVE_OWN_OPERATIONS:-$operations}
 seed=${VARVE_FSX_SEED:-$RANDOM}
-echo "seed $seed"
+# Large files and small ones in turn.
+configs=(fsx.toml fsx_small.toml)
+config=$(dirname "$0")/${VARVE_FSX_CONFIG:-${configs[seed % 2]}}
+echo "seed $seed, $config"
 
 make_device "$kind" 1G
 "$varve" mkfs "$device" >/dev/null
@@ -21,14 +26,14 @@ run_fsx() {
   [ "$1" != direct ] || direct
   for ((left = operations; left > 0; left -= part)); do
     part=$((left < 20000 ? left : 20000))
-    fsx -f "$(dirname "$0")/fsx.toml" -N "$part" -S "$number" -P "$folder" "$mount_point/fsx.$1" >"$folder/fsx.$1.log" 2>&1 ||
+    fsx -f "$config" -N "$part" -S "$number" -P "$folder" "$mount_point/fsx.$1" >"$folder/fsx.$1.log" 2>&1 ||
       { tail -n 40 "$folder/fsx.$1.log" >&2; fail "fsx, $1, with seed $number"; }
     number=$((number + 1000))
   done
 }
 # run_own WAY SEED
 run_own() {
-  "$tools/file_exerciser" "$mount_point/$1" "$operations" "$2" "$1" >"$folder/$1.log" 2>&1 ||
+  "$tools/file_exerciser" "$mount_point/$1" "$own_operations" "$2" "$1" >"$folder/$1.log" 2>&1 ||
     { cat "$folder/$1.log" >&2; fail "file_exerciser $1 with seed $2"; }
 }
 
@@ -49,7 +54,7 @@ if command -v fsx >/dev/null; then
   [ "$(opened_with)" != "$(direct; opened_with)" ] || fail "files are not opened with O_DIRECT"
   at_once "run_fsx cached" "run_fsx direct"
 fi
-step "our own: $operations operations on each of three files: cached, direct, mixed"
+step "our own: $own_operations operations on each of three files: cached, direct, mixed"
 at_once "run_own cached" "run_own direct" "run_own mixed"
 sums=$(cd "$mount_point" && sha256sum -- *)
 
