@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -95,11 +97,15 @@ class OpsFixture {
     return Run(fs->Write(inode, offset, data, WriteFlags{}));
   }
   std::string Read(InodeNumber inode, uint64_t offset = 0, size_t length = 4 << 20) {
-    std::string into(length, '?');
-    const Result<size_t> read = Run(ReadAsMounted(*fs, inode, offset, std::span<char>(into), &recent));
+    // Kept, and filled anew where it was used: large memory is slow to get, above all with sanitizers.
+    room_.resize(std::max(room_.size(), length), '?');
+    const std::span<char> into = std::span<char>(room_).first(length);
+    const Result<size_t> read = Run(ReadAsMounted(*fs, inode, offset, into, &recent));
     EXPECT_TRUE(read.ok()) << read.ToString();
-    into.resize(read.ok() ? *read : 0);
-    return into;
+    const size_t bytes = read.ok() ? *read : 0;
+    std::string data = room_.substr(0, bytes);
+    room_.replace(0, bytes, bytes, '?');
+    return data;
   }
   Attributes Get(InodeNumber inode) {
     const Result<Attributes> attributes = Run(fs->GetAttributes(inode));
@@ -149,6 +155,7 @@ class OpsFixture {
 
  private:
   FileSystemOptions options_;
+  std::string room_;
 };
 
 }  // namespace varve
