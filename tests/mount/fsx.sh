@@ -8,10 +8,11 @@ kind=$1
 operations=${VARVE_FSX_OPERATIONS:-8000}
 own_operations=${VARVE_OWN_OPERATIONS:-$operations}
 seed=${VARVE_FSX_SEED:-$RANDOM}
-# Large files and small ones in turn.
-configs=(fsx.toml fsx_small.toml)
-config=$(dirname "$0")/${VARVE_FSX_CONFIG:-${configs[seed % 2]}}
-echo "seed $seed, $config"
+# By odd seeds a small file: now a record of its own, now chunks, and often short enough to be read whole.
+config=$folder/fsx.toml
+cp "$(dirname "$0")/fsx.toml" "$config"
+((seed % 2 == 0)) || sed -i -e 's/^flen = .*/flen = 65536/' -e 's/^max = .*/max = 16384/' "$config"
+echo "seed $seed, $(grep ^flen "$config")"
 
 make_device "$kind" 1G
 "$varve" mkfs "$device" >/dev/null

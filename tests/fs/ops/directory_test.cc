@@ -180,6 +180,18 @@ TEST(Directory, AttributesAreAskedForWhenTheyAreWanted) {
   t.fs->ReleaseDirectory(handle);
 }
 
+Task<void> OneTurn(Executor& executor) {
+  co_await executor.Yield();
+}
+
+// Whether the background is in the middle of a walk, after a few turns.
+bool LetTheWalkBegin(OpsFixture& t) {
+  for (int turns = 0; turns < 10 && t.store->pins() == 0; ++turns) {
+    t.Run(OneTurn(t.executor));
+  }
+  return t.store->pins() == 1;
+}
+
 TEST(Directory, ARequestThatTheBackgroundKeepsWaitingFillsItsAnswerItself) {
   // Every step of a walk waits, as for a device.
   OpsFixture t(MemoryStoreOptions{1, 5});
@@ -187,11 +199,7 @@ TEST(Directory, ARequestThatTheBackgroundKeepsWaitingFillsItsAnswerItself) {
   const DirectoryHandle handle = OpenRoot(t);
   const std::vector<ListedEntry> first = ReadFrom(t, handle, 0, 12);
   ASSERT_EQ(first.size(), 12u);
-  const auto yield = [](Executor& executor) -> Task<void> { co_await executor.Yield(); };
-  for (int turns = 0; turns < 10 && t.store->pins() == 0; ++turns) {
-    t.Run(yield(t.executor));
-  }
-  ASSERT_EQ(t.store->pins(), 1u) << "the background walks";
+  ASSERT_TRUE(LetTheWalkBegin(t));
   CollectingSink sink(2000);
   bool answered = false;
   SpawnOn(t.executor,
@@ -201,7 +209,7 @@ TEST(Directory, ARequestThatTheBackgroundKeepsWaitingFillsItsAnswerItself) {
             done = true;
           }(t, handle, first.back().next_offset, sink, answered));
   while (!answered) {
-    t.Run(yield(t.executor));
+    t.Run(OneTurn(t.executor));
     t.clock.AdvanceTo(t.clock.MonotonicNanos() + ListingAhead::kPatienceNanos);
   }
   ASSERT_EQ(sink.entries.size(), 2000u);
@@ -219,10 +227,7 @@ TEST(Directory, AWalkAheadEndsWithTheMount) {
     const DirectoryHandle handle = OpenRoot(t);
     ASSERT_FALSE(ReadFrom(t, handle, 0, 10).empty());
     // Every step of it waits, as for a device.
-    for (int turns = 0; turns < 10 && t.store->pins() == 0; ++turns) {
-      t.Run([](Executor& executor) -> Task<void> { co_await executor.Yield(); }(t.executor));
-    }
-    ASSERT_EQ(t.store->pins(), 1u);
+    ASSERT_TRUE(LetTheWalkBegin(t));
     if (release) {
       t.fs->ReleaseDirectory(handle);
     }
