@@ -1,51 +1,33 @@
 #include "engine/cache/read_pages.h"
 
-#include <algorithm>
+#include <utility>
 
 #include "engine/base/units.h"
 
 namespace varve {
 
-ReadPages::ReadPages(uint64_t cache_bytes)
-    : shares_(cache_bytes >= kCacheBytesMin),
-      prepared_pages_max_(std::min(cache_bytes / kPreparedShare, kPreparedBytesMax) / ReadPage::kBytes) {
-}
-
 ReadPages::~ReadPages() {
   if (page_ != nullptr) {
     page_->Drop();
   }
-  for (ReadPage* const page : prepared_) {
-    page->Drop();
+  if (next_ != nullptr) {
+    next_->Drop();
   }
 }
 
-bool ReadPages::PrepareOne() {
-  if (!shares_) {
-    return false;
-  }
-  {
-    const std::lock_guard lock(mutex_);
-    if (pages_ >= prepared_pages_max_) {
-      return false;
-    }
-    ++pages_;
-  }
+bool ReadPages::BeginPreparing() {
+  const std::lock_guard lock(mutex_);
+  const bool begins = shares_ && next_ == nullptr && !is_preparing_;
+  is_preparing_ = is_preparing_ || begins;
+  return begins;
+}
+
+void ReadPages::Prepare() {
   ReadPage* const page = ReadPage::Make();
   page->Prepare();
   const std::lock_guard lock(mutex_);
-  prepared_.push_back(page);
-  return true;
-}
-
-ReadPage* ReadPages::NextPage() {
-  if (prepared_.empty()) {
-    ++pages_;
-    return ReadPage::Make();
-  }
-  ReadPage* const page = prepared_.back();
-  prepared_.pop_back();
-  return page;
+  next_ = page;
+  is_preparing_ = false;
 }
 
 ReadRun ReadPages::Take(size_t bytes) {
@@ -58,7 +40,7 @@ ReadRun ReadPages::Take(size_t bytes) {
     if (page_ != nullptr) {
       page_->Drop();
     }
-    page_ = NextPage();
+    page_ = next_ != nullptr ? std::exchange(next_, nullptr) : ReadPage::Make();
     used_bytes_ = 0;
   }
   page_->Share();

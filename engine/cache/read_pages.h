@@ -2,7 +2,7 @@
 // into it: no copy, and huge pages, which the kernel clears in a fraction of the time that small ones take.
 //
 // Where the machine is virtual even that takes a millisecond or more for 2 MiB, in the middle of somebody's
-// listing: some pages are prepared before they are needed.
+// read: the next page is prepared while the last one is given out.
 //
 // A page goes when the last of its blocks does. The cache gives up blocks that were read together and not
 // used again about together, and copies those that prove themselves (block_cache.h).
@@ -27,7 +27,7 @@ class ReadPages {
   // Caches smaller than this get copies: blocks that hold on to a whole page would be too large a share.
   static constexpr uint64_t kCacheBytesMin = 64 * kMiB;
 
-  explicit ReadPages(uint64_t cache_bytes);
+  explicit ReadPages(uint64_t cache_bytes) : shares_(cache_bytes >= kCacheBytesMin) {}
   ReadPages(const ReadPages&) = delete;
   ReadPages& operator=(const ReadPages&) = delete;
   ~ReadPages();
@@ -35,23 +35,17 @@ class ReadPages {
   // Where pages are shared, blocks point into them; else they are copied out. Precondition: `bytes` is a
   // multiple of the device's sector.
   ReadRun Take(size_t bytes);
-  // Prepares one page more for what is taken later; takes up to milliseconds. False: there are enough.
-  bool PrepareOne();
+  // False: the next page is ready or about to be, or there is to be none. True: the caller calls Prepare.
+  [[nodiscard]] bool BeginPreparing();
+  // Makes the next page ready; takes up to milliseconds.
+  void Prepare();
 
  private:
-  // What is prepared beforehand: so much of what the cache may hold, and at most a directory of some twenty
-  // thousand small files.
-  static constexpr uint64_t kPreparedShare = 8;
-  static constexpr uint64_t kPreparedBytesMax = 32 * kMiB;
-
-  ReadPage* NextPage();
-
   const bool shares_;
-  const size_t prepared_pages_max_;
   std::mutex mutex_;  // guards the rest
-  std::vector<ReadPage*> prepared_;
-  // Pages that were ever asked for or prepared.
-  size_t pages_ = 0;
+  // The next one, where it is ready.
+  ReadPage* next_ = nullptr;
+  bool is_preparing_ = false;
   // Of the page that is being given out: one reference is ours.
   ReadPage* page_ = nullptr;
   size_t used_bytes_ = 0;

@@ -80,6 +80,9 @@ Task<void> BackgroundReads::Run(const TableEnvironment& environment, Read read) 
     ReadRun memory = read.kind == BlockKind::kIndex
                          ? ReadRun::ForBlocksThatStay(read.bytes, environment.device.sector_bytes())
                          : pages_.Take(read.bytes);
+    if (read.kind != BlockKind::kIndex) {
+      StartPreparing();
+    }
     const Status filled = co_await Fill(environment.device, read, memory.span());
     const std::string_view bytes = memory.view();
     for (const Wanted& wanted : read.wanted) {
@@ -167,16 +170,25 @@ Task<void> BackgroundReads::RunPiece(BlockDevice& device, std::shared_ptr<Passin
 }
 
 void BackgroundReads::PrepareMemoryOn(Executor& executor) {
-  if (Enter(kPreparing)) {
-    SpawnOn(executor, PrepareMemory());
+  prepares_on_ = &executor;
+  StartPreparing();
+}
+
+void BackgroundReads::StartPreparing() {
+  if (prepares_on_ == nullptr || !Enter(kPreparing)) {
+    return;
+  }
+  if (pages_.BeginPreparing()) {
+    SpawnOn(*prepares_on_, PrepareMemory());
+  } else {
+    Leave(kPreparing);
   }
 }
 
 Task<void> BackgroundReads::PrepareMemory() {
-  while ((state_.load() & kEnded) == 0 && pages_.PrepareOne()) {
-    co_await Executor::Current().Yield();
-  }
+  pages_.Prepare();
   Leave(kPreparing);
+  co_return;
 }
 
 Task<void> BackgroundReads::End() {

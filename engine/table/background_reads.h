@@ -55,7 +55,8 @@ class BackgroundReads {
   // `block_bytes`.
   void ReadOn(const TableEnvironment& environment, const TableView& view, ReadStreams::Range range,
               uint64_t until, uint32_t block_bytes, IoPurpose purpose);
-  // Makes memory for reads ready on `executor`, which has nothing better to do.
+  // From now on memory for the next reads is made ready on `executor`, which has nothing better to do. Before
+  // any read begins.
   void PrepareMemoryOn(Executor& executor);
   // Begins no more, and waits for those under way. Once.
   Task<void> End();
@@ -82,7 +83,9 @@ class BackgroundReads {
   Task<void> RunPiece(BlockDevice& device, std::shared_ptr<PassingRead> read, size_t piece,
                       IoPurpose purpose);
   static Task<Status> Fill(BlockDevice& device, const Read& read, std::span<std::byte> into);
-  // Precondition: Enter(kPreparing).
+  // Where no page is ready for what is read next.
+  void StartPreparing();
+  // Precondition: Enter(kPreparing), and pages_.BeginPreparing().
   Task<void> PrepareMemory();
   bool Enter(uint64_t bytes);
   void Leave(uint64_t bytes);
@@ -94,6 +97,7 @@ class BackgroundReads {
   // The same of a piece that somebody waits for: how many there can be is for those who wait.
   static constexpr uint64_t kPassing = 1;
 
+  Executor* prepares_on_ = nullptr;
   ReadPages pages_;
   PassingPages passing_pages_;
   ReadStreams streams_;

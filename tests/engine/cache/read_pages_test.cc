@@ -1,6 +1,7 @@
 #include "engine/cache/read_pages.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <cstring>
 #include <optional>
@@ -86,20 +87,31 @@ TEST(ReadPages, ReadsThatArriveTogetherDoNotShareBytes) {
 TEST(ReadPages, SmallCachesGetCopies) {
   ReadPages small(ReadPages::kCacheBytesMin - 1);
   EXPECT_FALSE(ReadOf(small, 1).Block(0, kBlockBytes).is_apart());
-  EXPECT_FALSE(small.PrepareOne());
+  EXPECT_FALSE(small.BeginPreparing());
   ReadPages large(ReadPages::kCacheBytesMin);
   EXPECT_TRUE(ReadOf(large, 1).Block(0, kBlockBytes).is_apart());
 }
 
-TEST(ReadPages, OnlySoManyPagesArePrepared) {
-  ReadPages pages(256 * kMiB);
-  (void)ReadOf(pages, 1);
-  size_t prepared = 0;
-  while (pages.PrepareOne()) {
-    ++prepared;
-  }
-  EXPECT_EQ(prepared, 15u);
-  EXPECT_TRUE(IsBlock(ReadOf(pages, 500).Block(0, kBlockBytes), 0));
+// Whether nobody waits for the kernel who reads into it.
+bool IsResident(ReadRun run) {
+  unsigned char resident[ReadPage::kBytes / 4096] = {};
+  EXPECT_EQ(mincore(run.span().data(), run.span().size(), resident), 0);
+  return resident[0] == 1;
+}
+
+TEST(ReadPages, TheNextPageIsPreparedOnce) {
+  ReadPages pages(ReadPages::kCacheBytesMin);
+  EXPECT_FALSE(IsResident(pages.Take(ReadPage::kBytes)));
+  ASSERT_TRUE(pages.BeginPreparing());
+  EXPECT_FALSE(pages.BeginPreparing());  // it is being made
+  pages.Prepare();
+  EXPECT_FALSE(pages.BeginPreparing());  // it is ready
+  EXPECT_TRUE(IsResident(pages.Take(4096)));
+  EXPECT_TRUE(pages.BeginPreparing());
+  // Who does not wait for it makes another.
+  EXPECT_FALSE(IsResident(pages.Take(ReadPage::kBytes)));
+  pages.Prepare();
+  EXPECT_TRUE(IsResident(pages.Take(ReadPage::kBytes)));
 }
 
 // Else one block that is used again and again would hold a whole page.
