@@ -236,7 +236,7 @@ std::unique_ptr<InternalIterator> NewStateIterator(const TableEnvironment& table
                                                    std::string_view upper, const ReadOptions& read) {
   TableIteratorOptions options;
   options.last_key = upper;
-  options.background = &background;
+  options.background = read.is_short ? nullptr : &background;
   options.goes_on = read.goes_on;
   options.marks = read.marks;
   options.fill_cache = read.fill_cache && !read.keeps_value;
@@ -292,7 +292,7 @@ std::unique_ptr<InternalIterator> NewStateIterator(const TableEnvironment& table
       add_run(run, true);
     }
   }
-  return NewMergingIterator(std::move(sources));
+  return NewMergingIterator(std::move(sources), upper);
 }
 
 }  // namespace varve

@@ -109,6 +109,9 @@ struct ReadOptions {
   // Iterators only: the walk goes on where another one ended, and is long. Reads ahead from the start, of
   // each part of the store as much as it has of the whole.
   bool goes_on = false;
+  // Iterators only: the walk is likely to end within a few hundred KiB. Its reads grow as those of others do,
+  // but nothing is begun ahead of them.
+  bool is_short = false;
   // Iterators only: the walk will go forward over all of [lower, upper). Reads are large from the start, and
   // end with the range.
   bool whole_range = false;

@@ -52,13 +52,13 @@ std::optional<uint32_t> DataBlock::RestartAt(uint32_t i) const {
   return offset;
 }
 
-std::optional<DataBlock::Entry> DataBlock::EntryAt(uint32_t offset) const {
+inline std::optional<DataBlock::Entry> DataBlock::EntryAt(uint32_t offset) const {
   const char* at = entries_.data() + offset;
   const char* const end = entries_.data() + entries_.size();
   uint32_t shared = 0;
   uint32_t rest = 0;
   uint32_t value = 0;
-  if (end - at >= 3 && ((at[0] | at[1]) & 0x80) == 0 && (at[2] & 0x80) == 0) {
+  if (end - at >= 3 && ((at[0] | at[1] | at[2]) & 0x80) == 0) {
     // The usual case: short keys, short values.
     shared = static_cast<uint8_t>(at[0]);
     rest = static_cast<uint8_t>(at[1]);

@@ -31,7 +31,7 @@ class DataBlock {
   // nullopt: corrupt, as for the next.
   std::optional<uint32_t> RestartAt(uint32_t i) const;
   // Precondition: offset < end().
-  std::optional<Entry> EntryAt(uint32_t offset) const;
+  inline std::optional<Entry> EntryAt(uint32_t offset) const;
   // Before it is read: its first two cache lines.
   void PrefetchEntry(uint32_t offset) const {
     constexpr size_t kCacheLineBytes = 64;

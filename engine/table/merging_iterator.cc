@@ -14,7 +14,8 @@ namespace {
 // then usually stays on top or sinks one level: runs of one child cost one comparison a key, with the second.
 class MergingIterator final : public InternalIterator {
  public:
-  explicit MergingIterator(std::vector<std::unique_ptr<InternalIterator>> iterators) {
+  MergingIterator(std::vector<std::unique_ptr<InternalIterator>> iterators, std::string_view upper)
+      : upper_(upper) {
     children_.reserve(iterators.size());
     for (std::unique_ptr<InternalIterator>& iterator : iterators) {
       children_.push_back(Child{std::move(iterator), {}, false});
@@ -140,46 +141,48 @@ class MergingIterator final : public InternalIterator {
     second_ = 0;
     heap_.clear();
     for (Child& child : children_) {
-      if (!Refresh(child)) {
-        return;
-      }
       if (child.iterator->Valid()) {
-        heap_.push_back(&child);
+        child.key = child.iterator->key();
+        if (IsWanted(child)) {
+          heap_.push_back(&child);
+        }
+        continue;
+      }
+      status_ = child.iterator->status();
+      if (!status_.ok()) {
+        // The child has failed, and with it the walk.
+        heap_.clear();
+        return;
       }
     }
     std::make_heap(heap_.begin(), heap_.end(),
                    [this](const Child* a, const Child* b) { return ComesAfter(a, b); });
   }
 
+  // Not where a walk forward has no use for it. One that comes there later stays, and ends the walk.
+  bool IsWanted(const Child& child) const {
+    return upper_.empty() || direction_ == Direction::kBackward || child.key.size() < kTrailerBytes ||
+           UserKeyOf(child.key) < upper_;
+  }
+
   // The top child has moved: it sinks to its place, or leaves the heap.
   void SettleTop() {
     Child* top = heap_.front();
-    if (!Refresh(*top)) {
-      return;
-    }
-    if (!top->iterator->Valid()) {
+    if (top->iterator->Valid()) {
+      top->key = top->iterator->key();
+    } else {
+      status_ = top->iterator->status();
+      if (!status_.ok()) {
+        heap_.clear();
+        return;
+      }
       heap_.front() = heap_.back();
       heap_.pop_back();
       second_ = 0;
-      if (heap_.empty()) {
-        return;
-      }
     }
-    Sink();
-  }
-
-  // False: the child has failed, and with it the walk.
-  bool Refresh(Child& child) {
-    if (child.iterator->Valid()) {
-      child.key = child.iterator->key();
-      return true;
+    if (heap_.size() > 1) {
+      Sink();
     }
-    status_ = child.iterator->status();
-    if (!status_.ok()) {
-      heap_.clear();
-      return false;
-    }
-    return true;
   }
 
   // Of the two below place `at`, which has one, the one that comes first.
@@ -188,9 +191,10 @@ class MergingIterator final : public InternalIterator {
     return below + 1 < heap_.size() && ComesAfter(heap_[below], heap_[below + 1]) ? below + 1 : below;
   }
 
+  // Precondition: there are two at least.
   void Sink() {
     Child* const moving = heap_.front();
-    if (second_ == 0 && heap_.size() > 1) {
+    if (second_ == 0) {
       second_ = FirstBelow(0);
     }
     size_t at = 0;
@@ -213,17 +217,18 @@ class MergingIterator final : public InternalIterator {
   // The move that is under way moved all children.
   bool rebuild_ = false;
   std::string target_;
+  const std::string upper_;
   Status status_;
 };
 
 }  // namespace
 
-std::unique_ptr<InternalIterator> NewMergingIterator(
-    std::vector<std::unique_ptr<InternalIterator>> children) {
+std::unique_ptr<InternalIterator> NewMergingIterator(std::vector<std::unique_ptr<InternalIterator>> children,
+                                                     std::string_view upper) {
   if (children.size() == 1) {
     return std::move(children.front());
   }
-  return std::make_unique<MergingIterator>(std::move(children));
+  return std::make_unique<MergingIterator>(std::move(children), upper);
 }
 
 }  // namespace varve

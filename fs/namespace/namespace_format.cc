@@ -1,5 +1,6 @@
 #include "fs/namespace/namespace_format.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "engine/base/coding.h"
@@ -322,21 +323,22 @@ Result<InodeNumber> DecodeInodeCounter(std::string_view value) {
 }
 
 bool IsName(std::string_view name) {
-  if (name.empty() || name.size() > 255 || name == "." || name == "..") {
+  if (name.empty() || name.size() > 255) {
     return false;
   }
-  size_t at = 0;
-  for (; at + sizeof(uint64_t) <= name.size(); at += sizeof(uint64_t)) {
+  if (name.front() == '.' && (name.size() == 1 || (name.size() == 2 && name.back() == '.'))) {
+    return false;
+  }
+  constexpr size_t kAtOnce = sizeof(uint64_t);
+  if (name.size() < kAtOnce) {
+    return std::none_of(name.begin(), name.end(), [](char c) { return c == '/' || c == '\0'; });
+  }
+  for (size_t at = 0; at + kAtOnce < name.size(); at += kAtOnce) {
     if (HasSlashOrNul(LoadFixed<uint64_t>(name.data() + at))) {
       return false;
     }
   }
-  for (; at < name.size(); ++at) {
-    if (name[at] == '/' || name[at] == '\0') {
-      return false;
-    }
-  }
-  return true;
+  return !HasSlashOrNul(LoadFixed<uint64_t>(name.data() + name.size() - kAtOnce));
 }
 
 Status CheckName(std::string_view name) {

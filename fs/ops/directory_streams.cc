@@ -39,7 +39,7 @@ Step DirectoryStream::Settle(Step moved) {
   while (moved == Step::kDone && iterator_->Valid()) {
     name_ = NameAtIterator();
     if (MayBeShown()) {
-      ended_ = last_name_ && name_ > *last_name_;
+      ended_ = false;
       return moved;
     }
     moved = iterator_->Next();
@@ -78,9 +78,19 @@ Task<Status> DirectoryStream::MoveTo(uint64_t passed, bool whole_values) {
     marks_.Clear();
   }
   const NamespaceKey lower = NamespaceKey::Prefix(NamespaceKind::kDirent, inode_);
-  const NamespaceKey upper = NamespaceKey::End(NamespaceKind::kDirent, inode_);
+  std::string upper(NamespaceKey::End(NamespaceKind::kDirent, inode_).view());
+  if (last_name_) {
+    upper = NamespaceKey::Dirent(inode_, *last_name_).view();
+    upper.push_back('\0');  // behind it, and before every other name that sorts behind it
+  }
+  // What the kernel begins a listing with, attributes and all, is small (fs/fuse): most listings then go on
+  // with names alone, or end.
+  const bool is_first = place.passed == 0;
   iterator_ = store_.NewIterator(lower, upper,
-                                 {.goes_on = place.passed > 0, .outlines = !whole_values, .marks = &marks_});
+                                 {.goes_on = !is_first,
+                                  .is_short = is_first && whole_values,
+                                  .outlines = !whole_values,
+                                  .marks = &marks_});
   if (place.passed < names_.first()) {
     names_.Forget(place.passed);
   }

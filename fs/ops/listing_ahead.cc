@@ -1,5 +1,7 @@
 #include "fs/ops/listing_ahead.h"
 
+#include <sys/stat.h>
+
 #include <cstring>
 
 namespace varve {
@@ -30,7 +32,7 @@ void ListingAhead::Take(DirectorySink& sink) {
     DirectoryEntry entry;
     entry.name = std::string_view(bytes_).substr(taken_ + sizeof(head), head.name_bytes);
     entry.inode = head.inode;
-    entry.mode = head.mode;
+    entry.mode = head.type;
     entry.next_offset = head.next_offset;
     if (!sink.Add(entry)) {
       return;
@@ -72,6 +74,7 @@ bool ListingAhead::Begin() {
                                       std::memory_order_acq_rel, std::memory_order_acquire)) {
   }
   if (turn == Turn::kOffered) {
+    bytes_.reserve(kBytesMax);
     return true;
   }
   walk_over_.Set();
@@ -79,12 +82,14 @@ bool ListingAhead::Begin() {
 }
 
 bool ListingAhead::Keep(const DirectoryEntry& entry) {
+  static_assert(sizeof(Head) <= kHeadBytes);
   const size_t takes = (kHeadBytes + entry.name.size() + kAlignment - 1) / kAlignment * kAlignment;
   if (answer_bytes_ + takes > kBytesMax) {
     return false;
   }
   answer_bytes_ += takes;
-  const Head head = {entry.inode, entry.next_offset, entry.mode, static_cast<uint32_t>(entry.name.size())};
+  const Head head = {entry.inode, entry.next_offset, static_cast<uint16_t>(entry.mode & S_IFMT),
+                     static_cast<uint16_t>(entry.name.size())};
   char head_bytes[sizeof(head)];
   std::memcpy(head_bytes, &head, sizeof(head));
   bytes_.append(head_bytes, sizeof(head));

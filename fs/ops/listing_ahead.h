@@ -64,12 +64,12 @@ class ListingAhead {
  private:
   // kWithdrawn: a walk was started, and is not to begin.
   enum class Turn : uint8_t { kOfRequest, kOffered, kWithdrawn, kOfWalk };
-  // Of an entry in bytes_; its name follows.
+  // Of an entry in bytes_; its name follows. With it an entry takes no more than of an answer.
   struct Head {
     InodeNumber inode;
     uint64_t next_offset = 0;
-    uint32_t mode = 0;
-    uint32_t name_bytes = 0;
+    uint16_t type = 0;  // S_IFMT bits
+    uint16_t name_bytes = 0;
   };
 
   bool empty() const { return taken_ == bytes_.size(); }
