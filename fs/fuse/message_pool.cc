@@ -71,9 +71,10 @@ std::unique_ptr<MessageBuffer> MessagePool::Make() {
 
 void MessagePool::Return(MessageBuffer* buffer) {
   --leased_;
+  const size_t spare_max = buffer->used_bytes <= kSmallBytesMax ? kSmallSpareBuffers : kSpareBuffers;
   if (buffer->memory != nullptr) {
     idle_.emplace_back(buffer);
-  } else if (spare_.size() < kSpareBuffers) {
+  } else if (spare_.size() < spare_max) {
     spare_.emplace_back(buffer);
   } else {
     std::free(buffer->bytes.data());

@@ -5,6 +5,7 @@
 // One thread: the channel's reactor.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -41,6 +42,8 @@ struct MessageBuffer {
   // Of which `bytes` are; nullptr: of malloc's.
   HugeMemory* memory = nullptr;
   uint32_t leases = 0;
+  // What has been used of `bytes` so far, headers apart, and so is memory.
+  size_t used_bytes = 0;
 };
 
 class MessageLease {
@@ -59,6 +62,7 @@ class MessageLease {
   std::span<char> answer() const { return buffer_->answer; }
   // `bytes` of them are used at once: where that is worth it, they are in huge pages from then on.
   void ExpectBytes(size_t bytes) const {
+    buffer_->used_bytes = std::max(buffer_->used_bytes, bytes);
     if (bytes >= kHugeMessageBytes && buffer_->memory != nullptr) {
       buffer_->memory->MakeHuge(buffer_->bytes);
     }
@@ -79,6 +83,8 @@ class MessagePool {
   MessageLease Take();
   // Buffers that somebody holds.
   size_t leased() const { return leased_; }
+  // Those that nobody holds.
+  size_t unused() const { return idle_.size() + spare_.size(); }
 
  private:
   friend class MessageLease;
@@ -86,9 +92,14 @@ class MessagePool {
   void Return(MessageBuffer* buffer);
 
   // What a burst leaves behind: the first ones lie in `memory_`, and of what is needed beyond, which is
-  // malloc's, so many stay. Many requests at once, for long, so allocate nothing.
+  // malloc's, so many stay, and more of those that have held small messages only. Many requests at once, for
+  // long, so allocate nothing: malloc takes such a buffer from the system and gives it back, with a fault for
+  // each page of it and all of the process's CPUs interrupted. At most 17 MiB of memory a pool, 8 of them of
+  // small messages.
   static constexpr size_t kKeptBuffers = 8;
   static constexpr size_t kSpareBuffers = 8;
+  static constexpr size_t kSmallSpareBuffers = 128;
+  static constexpr size_t kSmallBytesMax = 64 * kKiB;
 
   std::optional<HugeMemory> memory_;
   // Of `memory_`, how many have been given out.

@@ -72,6 +72,25 @@ TEST(MessagePool, TheFirstBuffersStayAndWhatABurstNeedsBeyondDoesNot) {
   }
 }
 
+// Many reads of a block each, for long, must not go to the system for their memory; what large ones have used
+// does not stay for ever.
+TEST(MessagePool, WhatABurstOfSmallMessagesNeedsStaysAndOfLargeOnesALittle) {
+  MessagePool pool;
+  const auto take_together = [&](int count, size_t bytes) {
+    std::vector<MessageLease> burst;
+    for (int i = 0; i < count; ++i) {
+      burst.push_back(pool.Take());
+      burst.back().ExpectBytes(bytes);
+    }
+  };
+  take_together(100, 4096);
+  EXPECT_EQ(pool.unused(), 100U);
+  take_together(1000, 4096);
+  EXPECT_EQ(pool.unused(), 136U);
+  take_together(136, kPayloadBytesMax);
+  EXPECT_EQ(pool.unused(), 16U);
+}
+
 TEST(MessagePool, ALargeMessageKeepsItsBytesAsItsMemoryBecomesHuge) {
   MessagePool pool;
   std::vector<MessageLease> messages;
