@@ -159,10 +159,9 @@ class MergingIterator final : public InternalIterator {
                    [this](const Child* a, const Child* b) { return ComesAfter(a, b); });
   }
 
-  // Not where a walk forward has no use for it. One that comes there later stays, and ends the walk.
+  // One that comes behind the end later stays: what it stands on ends the walk.
   bool IsWanted(const Child& child) const {
-    return upper_.empty() || direction_ == Direction::kBackward || child.key.size() < kTrailerBytes ||
-           UserKeyOf(child.key) < upper_;
+    return upper_.empty() || child.key.size() < kTrailerBytes || UserKeyOf(child.key) < upper_;
   }
 
   // The top child has moved: it sinks to its place, or leaves the heap.
