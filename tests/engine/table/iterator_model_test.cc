@@ -355,42 +355,6 @@ TEST(MergingIterator, ManyTablesMakeOneOrder) {
   ExpectWalksToAgree(fixture, *merged, model.entries, prng, 5000);
 }
 
-TEST(MergingIterator, NoChildrenIsAnEmptyOrder) {
-  const std::unique_ptr<InternalIterator> merged = NewMergingIterator({});
-  EXPECT_EQ(merged->SeekToFirst(), Step::kDone);
-  EXPECT_FALSE(merged->Valid());
-  EXPECT_TRUE(merged->status().ok());
-}
-
-TEST(MergingIterator, ErrorOfOneChildEndsTheWalkAndANewSeekRecovers) {
-  TableFixture fixture;
-  Entries one;
-  Entries other;
-  for (uint64_t i = 0; i < 200; ++i) {
-    (i % 2 == 0 ? one : other)[InternalKeyOf(NumberedKey(i), i + 1)] = std::string(500, 'v');
-  }
-  const TableView first = fixture.Build(one, SegmentOptions{}, 1);
-  const TableView second = fixture.Build(other, SegmentOptions{}, 2);
-  std::vector<std::unique_ptr<InternalIterator>> children;
-  children.push_back(NewTableIterator(fixture.environment, first, TableIteratorOptions{}));
-  children.push_back(NewTableIterator(fixture.environment, second, TableIteratorOptions{}));
-  const std::unique_ptr<InternalIterator> merged = NewMergingIterator(std::move(children));
-  fixture.Finish(*merged, merged->SeekToFirst());
-  fixture.device.MakeUnreadable(TableFixture::DeviceOffsetOf(second, 30'000), 1);
-  while (merged->Valid()) {
-    fixture.Finish(*merged, merged->Next());
-  }
-  EXPECT_TRUE(merged->status().Is(ErrorCode::kDeviceError));
-  fixture.device.Heal();
-  fixture.Finish(*merged, merged->SeekToFirst());
-  uint64_t count = 0;
-  for (; merged->Valid(); fixture.Finish(*merged, merged->Next())) {
-    EXPECT_EQ(UserKeyOf(merged->key()), NumberedKey(count++));
-  }
-  EXPECT_EQ(count, 200u);
-  EXPECT_TRUE(merged->status().ok()) << merged->status().ToString();
-}
-
 TEST(TableIterator, SequentialWalkReadsInLargePiecesAndLeavesTheCacheAlone) {
   TableFixture fixture;
   Entries entries;
