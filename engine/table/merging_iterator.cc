@@ -148,15 +148,21 @@ class MergingIterator final : public InternalIterator {
         }
         continue;
       }
-      status_ = child.iterator->status();
-      if (!status_.ok()) {
-        // The child has failed, and with it the walk.
-        heap_.clear();
+      if (HasFailed(child)) {
         return;
       }
     }
     std::make_heap(heap_.begin(), heap_.end(),
                    [this](const Child* a, const Child* b) { return ComesAfter(a, b); });
+  }
+
+  // Of one that is not Valid(): whether it has failed, and with it the walk.
+  bool HasFailed(const Child& child) {
+    status_ = child.iterator->status();
+    if (!status_.ok()) {
+      heap_.clear();
+    }
+    return !status_.ok();
   }
 
   // One that comes behind the end later stays: what it stands on ends the walk.
@@ -170,9 +176,7 @@ class MergingIterator final : public InternalIterator {
     if (top->iterator->Valid()) {
       top->key = top->iterator->key();
     } else {
-      status_ = top->iterator->status();
-      if (!status_.ok()) {
-        heap_.clear();
+      if (HasFailed(*top)) {
         return;
       }
       heap_.front() = heap_.back();

@@ -94,8 +94,8 @@ class MessagePool {
   // What a burst leaves behind: the first ones lie in `memory_`, and of what is needed beyond, which is
   // malloc's, so many stay, and more of those that have held small messages only. Many requests at once, for
   // long, so allocate nothing: malloc takes such a buffer from the system and gives it back, with a fault for
-  // each page of it and all of the process's CPUs interrupted. At most 17 MiB of memory a pool, 8 of them of
-  // small messages.
+  // each page of it and all of the process's CPUs interrupted. At most 25 MiB of memory a pool: a MiB for
+  // each of sixteen, and 8 for the small ones and their headers.
   static constexpr size_t kKeptBuffers = 8;
   static constexpr size_t kSpareBuffers = 8;
   static constexpr size_t kSmallSpareBuffers = 128;

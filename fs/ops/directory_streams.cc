@@ -39,13 +39,9 @@ Step DirectoryStream::Settle(Step moved) {
   while (moved == Step::kDone && iterator_->Valid()) {
     name_ = NameAtIterator();
     if (MayBeShown()) {
-      ended_ = false;
       return moved;
     }
     moved = iterator_->Next();
-  }
-  if (moved == Step::kDone) {
-    ended_ = true;
   }
   return moved;
 }
@@ -134,7 +130,6 @@ Task<void> DirectoryStream::Rest() {
     co_await NoteEnd();
   }
   iterator_ = nullptr;
-  ended_ = true;
   names_.Trim(keep_from_);
 }
 

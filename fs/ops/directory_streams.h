@@ -46,7 +46,7 @@ class DirectoryStream {
   Status status() const { return iterator_ != nullptr ? iterator_->status() : Status(); }
   // Ends what MoveTo began: nothing of the store is held any more.
   Task<void> Rest();
-  bool Valid() const { return !ended_ && iterator_->Valid(); }
+  bool Valid() const { return iterator_ != nullptr && iterator_->Valid(); }
   // The next three: precondition Valid().
   uint64_t passed() const { return passed_; }
   std::string_view name() const { return name_; }
@@ -70,7 +70,6 @@ class DirectoryStream {
   uint64_t keep_from_ = 0;                   // names before may be trimmed
   uint64_t passed_ = 0;
   std::string_view name_;  // of the entry that is shown
-  bool ended_ = true;
   PassedNames names_;
   // What was read ahead for one call is there for the next.
   ReadAheadMarks marks_;
