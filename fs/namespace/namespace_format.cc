@@ -13,6 +13,7 @@ namespace {
 
 constexpr uint8_t kInodeVersion = 1;
 constexpr uint8_t kFormatVersion = 1;
+constexpr uint8_t kAccessVersion = 1;
 constexpr size_t kSymlinkTargetBytesMax = 4095;
 
 // Which optional fields an inode has. A field that is absent has the value it has most often.
@@ -274,6 +275,29 @@ Result<OrphanRecord> DecodeOrphan(std::string_view value) {
     return Corruption("an orphan record does not decode");
   }
   return orphan;
+}
+
+void AppendAccess(std::string& to, const AccessRecord& access) {
+  to.push_back(static_cast<char>(kAccessVersion));
+  AppendFixed<int64_t>(to, access.atime_nanos);
+  AppendVarint(to, access.parent.value);
+  to.append(access.name);
+}
+
+Result<AccessRecord> DecodeAccess(std::string_view value) {
+  FieldReader reader(value);
+  const uint8_t version = reader.Fixed<uint8_t>();
+  if (version > kAccessVersion) {
+    return Unsupported("a time of an access of a later version");
+  }
+  AccessRecord access;
+  access.atime_nanos = reader.Fixed<int64_t>();
+  access.parent = InodeNumber(reader.Number());
+  access.name = reader.rest();
+  if (version == 0 || !reader.ok() || access.parent.value == 0 || !IsName(access.name)) {
+    return Corruption("a time of an access does not decode");
+  }
+  return access;
 }
 
 void AppendFormat(std::string& to, const FormatParameters& format) {

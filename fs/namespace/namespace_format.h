@@ -23,6 +23,7 @@ enum class NamespaceKind : uint8_t {
   kOrphan = 4,
   kXattr = 5,
   kCounter = 6,
+  kAccess = 7,
 };
 
 // A key without heap memory: kind, inode number (big-endian) and up to 255 bytes of name.
@@ -37,6 +38,7 @@ class NamespaceKey {
   static NamespaceKey OfInode(InodeNumber inode) { return {NamespaceKind::kInode, inode, {}}; }
   static NamespaceKey Chunk(InodeNumber inode, uint64_t index);
   static NamespaceKey Orphan(InodeNumber inode) { return {NamespaceKind::kOrphan, inode, {}}; }
+  static NamespaceKey Access(InodeNumber inode) { return {NamespaceKind::kAccess, inode, {}}; }
   static NamespaceKey Xattr(InodeNumber inode, std::string_view name) {
     return {NamespaceKind::kXattr, inode, name};
   }
@@ -115,6 +117,16 @@ struct OrphanRecord {
 void AppendOrphanFile(std::string& to, const Inode& inode, std::string_view content);
 void AppendOrphanTruncation(std::string& to, uint64_t stale_from, uint64_t stale_end);
 Result<OrphanRecord> DecodeOrphan(std::string_view value);
+
+// When a file was last accessed, where that is later than its own record says. Only of files that are
+// embedded in a dirent, the one that `parent` and `name` say; `name` points into the decoded bytes.
+struct AccessRecord {
+  int64_t atime_nanos = 0;
+  InodeNumber parent;
+  std::string_view name;
+};
+void AppendAccess(std::string& to, const AccessRecord& access);
+Result<AccessRecord> DecodeAccess(std::string_view value);
 
 void AppendFormat(std::string& to, const FormatParameters& format);
 Result<FormatParameters> DecodeFormat(std::string_view value);

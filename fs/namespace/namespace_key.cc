@@ -73,6 +73,7 @@ std::optional<ParsedKey> ParseNamespaceKey(std::string_view key) {
       return parsed;
     case NamespaceKind::kInode:
     case NamespaceKind::kOrphan:
+    case NamespaceKind::kAccess:
       return rest.empty() ? std::optional(parsed) : std::nullopt;
     case NamespaceKind::kChunk:
       if (rest.size() != 8) {

@@ -16,8 +16,9 @@ namespace varve {
 
 namespace {
 
-constexpr std::array kKindsAfterNames = {NamespaceKind::kInode, NamespaceKind::kOrphan, NamespaceKind::kChunk,
-                                         NamespaceKind::kXattr, NamespaceKind::kCounter};
+constexpr std::array kKindsAfterNames = {NamespaceKind::kInode,   NamespaceKind::kOrphan,
+                                         NamespaceKind::kChunk,   NamespaceKind::kXattr,
+                                         NamespaceKind::kCounter, NamespaceKind::kAccess};
 
 class NamespaceChecker {
  public:
@@ -96,6 +97,12 @@ class NamespaceChecker {
     }
     while (records->Valid()) {
       CheckRecord(records->key(), records->value());
+      if (kind == NamespaceKind::kAccess) {
+        const Status checked = co_await CheckAccess(records->key(), records->value());
+        if (!checked.ok()) {
+          co_return checked;
+        }
+      }
       if (++records_ % 4096 == 0) {
         sink_.Progress(records_);
       }
@@ -109,7 +116,7 @@ class NamespaceChecker {
   // Keys of no known kind, below and above.
   Task<Status> ScanUnknownKinds() {
     const NamespaceKey first = NamespaceKey::KindStart(static_cast<uint8_t>(NamespaceKind::kDirent));
-    const NamespaceKey end = NamespaceKey::KindStart(static_cast<uint8_t>(NamespaceKind::kCounter) + 1);
+    const NamespaceKey end = NamespaceKey::KindStart(static_cast<uint8_t>(NamespaceKind::kAccess) + 1);
     const ReadOptions read{snapshot_.get(), false};
     const std::unique_ptr<StoreIterator> records = store_.NewIterator({}, {}, read);
     if (records->Seek(std::string_view()) == Step::kNeedsIo) {
@@ -150,6 +157,8 @@ class NamespaceChecker {
           report_.Add(0, "there is a counter of no known name");
         }
         return;
+      case NamespaceKind::kAccess:
+        return;  // CheckAccess
     }
   }
 
@@ -217,6 +226,34 @@ class NamespaceChecker {
       return;
     }
     owners_.AddOrphan(orphan->file->inode);
+  }
+
+  // Against the name that it says: what both point to stays valid meanwhile.
+  Task<Status> CheckAccess(std::string_view key, std::string_view value) {
+    const std::optional<ParsedKey> parsed = ParseNamespaceKey(key);
+    if (!parsed) {
+      co_return OkStatus();  // reported already
+    }
+    const Result<AccessRecord> access = DecodeAccess(value);
+    if (!access.ok()) {
+      report_.Add({parsed->inode, "the time of an access does not decode",
+                   access.Is(ErrorCode::kCorruption) ? Mend::kRemoveRecord : Mend::kNothing,
+                   std::string(key)});
+      co_return OkStatus();
+    }
+    const NamespaceKey named = NamespaceKey::Dirent(access->parent, access->name);
+    const Store::Lookup found = co_await store_.Get(named, {snapshot_.get(), true});
+    if (!found.ok()) {
+      co_return found.status();
+    }
+    const Result<DirentRecord> dirent =
+        *found ? DecodeDirent((*found)->bytes()) : Result<DirentRecord>(DirentRecord());
+    // A dirent that does not decode is a problem of its own, and may be this file's.
+    if (dirent.ok() && (!dirent->embedded || dirent->inode != parsed->inode)) {
+      report_.Add(
+          {parsed->inode, "the time of an access belongs to no file", Mend::kRemoveRecord, std::string(key)});
+    }
+    co_return OkStatus();
   }
 
   // Numbers are given out once: what is in use must lie below the counter.

@@ -75,8 +75,8 @@ std::optional<Result<size_t>> FileSystem::BeginRead(InodeNumber inode, uint64_t 
       recent->Keep(*file, version);
     }
   }
-  if (AccessIsDue(*core_, *file)) {
-    return std::nullopt;  // to note it may have to wait for a lock
+  if (AccessIsDue(*core_, *file) && !TryNoteAccess(*core_, inode)) {
+    return std::nullopt;
   }
   std::unique_ptr<UnfinishedRead> unfinished;
   std::optional<Result<size_t>> read =

@@ -120,10 +120,12 @@ Task<Result<std::unique_ptr<FileSystem>>> FileSystem::Mount(FileSystemEnvironmen
     co_await core->reaper.Stop();
     co_return recovered.error();
   }
+  co_await core->accesses.Load(environment.store, environment.logger);
   co_return std::unique_ptr<FileSystem>(new FileSystem(std::move(core)));
 }
 
 Task<Status> FileSystem::Unmount() {
+  co_await core_->accesses.Stop();
   co_await core_->reaper.Stop();
   co_await core_->streams.Close();
   if (core_->options.read_only) {
@@ -152,6 +154,7 @@ FileSystemStatistics FileSystem::Statistics() const {
   FileSystemStatistics statistics;
   statistics.nodes = core_->nodes.size();
   statistics.node_bytes = core_->nodes.memory_bytes();
+  statistics.accesses_noted = core_->accesses.size();
   statistics.orphans_waiting = core_->reaper.waiting();
   statistics.deletes_reaped = core_->reaper.deletes_written();
   return statistics;

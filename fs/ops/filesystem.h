@@ -136,6 +136,9 @@ struct FileSystemOptions {
   FormatParameters format;
   AccessTimes access_times = AccessTimes::kNever;
   bool directory_access_times = true;  // false: nodiratime
+  // So many times of accesses are kept apart from the records of small files, and in memory, some 60 bytes
+  // each; beyond, all of them are put into the records.
+  size_t accesses_noted_max = 64 * 1024;
 };
 
 struct FileSystemEnvironment {
@@ -148,8 +151,9 @@ struct FileSystemEnvironment {
 };
 
 struct FileSystemStatistics {
-  uint64_t nodes = 0;       // that the kernel remembers
-  uint64_t node_bytes = 0;  // what they cost in memory
+  uint64_t nodes = 0;           // that the kernel remembers
+  uint64_t node_bytes = 0;      // what they cost in memory
+  uint64_t accesses_noted = 0;  // times that are kept apart from their files (NotedAccesses)
   uint64_t orphans_waiting = 0;
   uint64_t deletes_reaped = 0;  // records of what files without a name left; a range of chunks is one
 };

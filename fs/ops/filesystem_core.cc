@@ -17,9 +17,20 @@ FileSystemCore::FileSystemCore(FileSystemEnvironment environment, FileSystemOpti
       options(options_in),
       content(environment.store, format),
       allocator(environment.store, next_inode),
+      accesses(options_in.accesses_noted_max),
       reaper(environment.store, content, environment.logger, environment.background, locks, nodes) {
   // Nobody looks the root up, and nobody forgets it.
   nodes.Acquire(kRootInode, NodeLocation(NodePlace::kRecord));
+}
+
+void FileSystemCore::AddNotedAccess(Inode& inode) const {
+  inode.atime_nanos = accesses.Find(inode.number).value_or(inode.atime_nanos);
+}
+
+void FileSystemCore::StageAccessDrop(Change& change, InodeNumber inode) const {
+  if (accesses.Find(inode) && change.AddDroppedAccess(inode)) {
+    change.batch.Delete(NamespaceKey::Access(inode));
+  }
 }
 
 Attributes FileSystemCore::AttributesOf(const Inode& inode) const {
@@ -32,7 +43,7 @@ Attributes FileSystemCore::AttributesOf(const Inode& inode) const {
   attributes.rdev = inode.rdev;
   attributes.size = inode.size;
   attributes.blocks = content.BlocksOf(inode);
-  attributes.atime_nanos = inode.atime_nanos;
+  attributes.atime_nanos = accesses.Find(inode.number).value_or(inode.atime_nanos);
   attributes.mtime_nanos = inode.mtime_nanos;
   attributes.ctime_nanos = inode.ctime_nanos;
   attributes.btime_nanos = inode.btime_nanos;
@@ -99,6 +110,7 @@ Result<std::optional<LoadedInode>> FileSystemCore::Decoded(InodeNumber inode, co
   }
   if (*record) {
     loaded.emplace(LoadedInode{location, **record, std::move(*value)});
+    AddNotedAccess(loaded->inode());
   }
   return loaded;
 }
@@ -260,6 +272,9 @@ Task<Result<FoundDirent>> FileSystemCore::FindDirent(InodeNumber parent, std::st
     dirent.record = *record;
     dirent.pin = std::move(**found);
     std::string_view nothing;
+    if (dirent.record.embedded) {
+      AddNotedAccess(dirent.record.embedded->inode);
+    }
     Unpin(dirent.record.embedded ? dirent.record.embedded->content : nothing, dirent.pin);
   }
   co_return dirent;
@@ -280,6 +295,7 @@ void FileSystemCore::StageInode(Change& change, const NodeLocation& location, co
   // Kept from one call to the next: every change passes here, and most values are small.
   thread_local std::string value;
   value.clear();
+  StageAccessDrop(change, inode.number);
   switch (location.place()) {
     case NodePlace::kEmbedded:
       AppendEmbeddedDirent(value, inode, content_in);
@@ -329,6 +345,7 @@ void FileSystemCore::StageNameLoss(Change& change, LoadedInode& loaded, int64_t 
   if (loaded.location.place() == NodePlace::kRecord) {
     change.batch.Delete(NamespaceKey::OfInode(inode.number));
   }
+  StageAccessDrop(change, inode.number);
   // Chunks and attributes have to be removed later, by whoever finds the orphan record; the rest may go with
   // the node.
   const bool must_be_reaped = inode.chunked || inode.has_xattrs || reaper.HasStaleChunks(inode.number);
@@ -409,6 +426,22 @@ Task<Status> FileSystemCore::Commit(Change& change, bool durable) {
       co_return std::move(*written);
     }
   }
+  Apply(change);
+  co_return Status();
+}
+
+std::optional<Status> FileSystemCore::TryCommit(Change& change) {
+  std::optional<Status> written = store.TryWrite(change.batch, Durability::kInterval);
+  if (written && written->ok()) {
+    Apply(change);
+  }
+  return written;
+}
+
+void FileSystemCore::Apply(Change& change) {
+  for (size_t i = 0; i < change.dropped_count; ++i) {
+    accesses.Drop(change.dropped_accesses[i]);
+  }
   for (size_t i = 0; i < change.move_count; ++i) {
     Change::Move& move = change.moves[i];
     if (move.to.place() == NodePlace::kOrphanMemory) {
@@ -423,7 +456,6 @@ Task<Status> FileSystemCore::Commit(Change& change, bool durable) {
       reaper.Enqueue(move.inode);  // nobody will forget what nobody knows
     }
   }
-  co_return Status();
 }
 
 void FileSystemCore::Forget(InodeNumber inode, uint64_t lookups) {

@@ -1,6 +1,7 @@
 // What the files that implement FileSystem share: where inodes lie, how one is loaded, changed and written.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <optional>
@@ -16,6 +17,7 @@
 #include "fs/ops/filesystem.h"
 #include "fs/ops/inode_locks.h"
 #include "fs/ops/node_table.h"
+#include "fs/ops/noted_accesses.h"
 #include "fs/ops/reaper.h"
 
 namespace varve {
@@ -54,9 +56,22 @@ struct Change {
     return moves[move_count++];
   }
 
+  // The batch deletes the note of the inode's last access. False: it does so already.
+  bool AddDroppedAccess(InodeNumber inode) {
+    const auto end = dropped_accesses.begin() + dropped_count;
+    if (std::find(dropped_accesses.begin(), end, inode) != end) {
+      return false;
+    }
+    Check(dropped_count < dropped_accesses.size(), "an operation changes more than four inodes");
+    dropped_accesses[dropped_count++] = inode;
+    return true;
+  }
+
   WriteBatch batch;
   std::array<Move, 2> moves;
   size_t move_count = 0;
+  std::array<InodeNumber, InodeLocks::kInodesMax> dropped_accesses;
+  size_t dropped_count = 0;
 };
 
 // Any thread, as FileSystem.
@@ -91,7 +106,7 @@ class FileSystemCore {
   // At one snapshot; nullopt when the inode lay elsewhere then.
   Task<Result<std::optional<LoadedInode>>> LoadAt(InodeNumber inode, const Snapshot& snapshot);
 
-  // Puts the inode where it lies.
+  // Puts the inode where it lies, and removes the note of its last access: the inode says it now.
   void StageInode(Change& change, const NodeLocation& location, const Inode& inode, std::string_view content);
   void StageDirent(Change& change, InodeNumber parent, std::string_view name, const Inode& inode,
                    std::string_view content);
@@ -107,8 +122,13 @@ class FileSystemCore {
   void StageMove(Change& change, LoadedInode& loaded, InodeNumber parent, std::string_view name, int64_t now);
   // Counts an entry of the parent in (+1) or out (-1), and puts it.
   void StageParent(Change& change, LoadedInode& parent, int entries, int subdirectories, int64_t now);
+  // Removes the note of the inode's last access, where there is one.
+  void StageAccessDrop(Change& change, InodeNumber inode) const;
   Task<Status> Commit(Change& change, bool durable);
   Task<Status> Commit(Change& change) { return Commit(change, false); }
+  // Without waiting; nullopt, and without effect, where that cannot be. Durable at the end of the interval,
+  // even if the filesystem is mounted with -o sync.
+  std::optional<Status> TryCommit(Change& change);
 
   // Gives lookups back, and starts the removal of what nobody needs any more.
   void Forget(InodeNumber inode, uint64_t lookups);
@@ -124,6 +144,7 @@ class FileSystemCore {
   InodeAllocator allocator;
   InodeLocks locks;
   NodeTable nodes;
+  NotedAccesses accesses;
   DirectoryStreams streams;
   Reaper reaper;
   // One directory moves to another parent at a time: no two moves can make a circle together. Taken before
@@ -131,6 +152,10 @@ class FileSystemCore {
   AsyncMutex directory_moves;
 
  private:
+  // What follows from the change, once its batch is written.
+  void Apply(Change& change);
+  // The time that is noted apart, where one is.
+  void AddNotedAccess(Inode& inode) const;
   static NamespaceKey KeyOf(InodeNumber inode, const NodeLocation& location);
   // nullopt: another inode, or none, lies there.
   static Result<std::optional<InodeRecord>> DecodeAt(InodeNumber inode, const NodeLocation& location,

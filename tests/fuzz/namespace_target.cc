@@ -29,6 +29,7 @@ void RunValue(std::string_view value) {
   (void)DecodeFormat(value);
   (void)DecodeInodeCounter(value);
   (void)DecodeOrphan(value);
+  (void)DecodeAccess(value);
   (void)DecodeDirentSummary(value);
   (void)CheckName(value);
   const Result<DirentRecord> dirent = DecodeDirent(value);

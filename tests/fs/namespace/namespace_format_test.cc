@@ -162,6 +162,7 @@ TEST(NamespaceFormat, RandomBytesNeverDecodeIntoSomethingInconsistent) {
     }
     (void)DecodeDirentSummary(value).ok();
     (void)DecodeOrphan(value).ok();
+    (void)DecodeAccess(value).ok();
     (void)ParseNamespaceKey(value);
   }
 }
@@ -181,6 +182,25 @@ TEST(NamespaceFormat, OrphansOfBothFormsComeBack) {
   std::string reversed;
   AppendOrphanTruncation(reversed, 900, 3);
   EXPECT_TRUE(DecodeOrphan(reversed).Is(ErrorCode::kCorruption));
+}
+
+TEST(NamespaceFormat, TimesOfAccessesComeBack) {
+  std::string value;
+  AppendAccess(value, {-5, InodeNumber(300), "name"});
+  const Result<AccessRecord> access = DecodeAccess(value);
+  ASSERT_TRUE(access.ok());
+  EXPECT_EQ(access->atime_nanos, -5);
+  EXPECT_EQ(access->parent, InodeNumber(300));
+  EXPECT_EQ(access->name, "name");
+  for (size_t bytes = 0; bytes <= value.size() - 4; ++bytes) {
+    EXPECT_TRUE(DecodeAccess(value.substr(0, bytes)).Is(ErrorCode::kCorruption)) << bytes;
+  }
+  EXPECT_TRUE(DecodeAccess(value + "/").Is(ErrorCode::kCorruption));
+  value[0] = 2;
+  EXPECT_TRUE(DecodeAccess(value).Is(ErrorCode::kUnsupported));
+  const std::optional<ParsedKey> key = ParseNamespaceKey(NamespaceKey::Access(InodeNumber(300)));
+  ASSERT_TRUE(key.has_value());
+  EXPECT_EQ(key->inode, InodeNumber(300));
 }
 
 TEST(NamespaceFormat, KeysSortByParentThenNameAndByChunkIndex) {

@@ -116,6 +116,22 @@ TEST_F(CheckNamespaceTest, TakesTheChunksThatATruncationStillHasToRemoveForGrant
   EXPECT_EQ(Check(), std::vector<std::string>{});
 }
 
+TEST_F(CheckNamespaceTest, FindsTimesOfAccessesThatAreNobodys) {
+  std::string value;
+  AppendAccess(value, {12345, kRootInode, "small"});
+  Put(NamespaceKey::Access(small_), value);
+  EXPECT_EQ(Check(), std::vector<std::string>{});
+  Put(NamespaceKey::Access(large_), value);
+  ExpectFound(std::to_string(large_.value) + ": the time of an access belongs to no file");
+  Put(NamespaceKey::Access(large_), "\1garbage");
+  ExpectFound("the time of an access does not decode");
+  value.clear();
+  // A file that has had two names says its time itself.
+  AppendAccess(value, {12345, kRootInode, "linked"});
+  Put(NamespaceKey::Access(linked_), value);
+  ExpectFound(std::to_string(linked_.value) + ": the time of an access belongs to no file");
+}
+
 TEST_F(CheckNamespaceTest, FindsAttributesThatNobodyOwnsOrKnowsOf) {
   Put(NamespaceKey::Xattr(InodeNumber(999), "user.a"), "x");
   ExpectFound("999: an extended attribute belongs to no file");

@@ -328,6 +328,17 @@ TEST_F(RepairNamespaceTest, OrphansThatAreNoneLoseTheirRecordAndNothingElse) {
   ExpectSound();
 }
 
+TEST_F(RepairNamespaceTest, TimesOfAccessesThatAreNobodysAreRemoved) {
+  std::string value;
+  AppendAccess(value, {12345, kRootInode, "small"});
+  Put(NamespaceKey::Access(small_), value);
+  Put(NamespaceKey::Access(InodeNumber(999)), value);
+  Put(NamespaceKey::Access(large_), "\1garbage");
+  ExpectMended("the time of an access belongs to no file: removed");
+  ExpectSound();
+  EXPECT_EQ(t_.Records(static_cast<uint8_t>(NamespaceKind::kAccess)), 1U);
+}
+
 TEST_F(RepairNamespaceTest, TheCounterRisesAboveEveryNumberInUse) {
   std::string value;
   AppendInodeCounter(value, small_);
