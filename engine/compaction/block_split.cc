@@ -126,7 +126,8 @@ Result<BlockSplit> SplitBlock(TableId table, const IndexEntry& entry, std::strin
                               CacheStanding standing, const RecordRun& records, size_t first, size_t end,
                               uint64_t keep_bytes_min, RecordRun& replaced) {
   SpanCursor cursor;
-  cursor.Reset(payload, entry.is_span ? std::optional(KeySpan{entry.smallest, entry.largest}) : std::nullopt);
+  cursor.Reset(payload,
+               entry.is_span ? std::optional(EntrySpan{entry.smallest, entry.largest}) : std::nullopt);
   uint64_t bytes = 0;
   uint64_t entries = 0;
   std::string previous;

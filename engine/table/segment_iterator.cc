@@ -217,10 +217,10 @@ bool SegmentIterator::OpenData(const IndexBlock::Entry& entry) {
       standing_ = environment_.cache.StandingOf(CacheKeyOf(view_.id, entry.block));
     }
   }
-  std::optional<KeySpan> span;
+  std::optional<EntrySpan> span;
   if (entry.is_span) {
     IndexEntry copy = path_.back().index.Copy(entry);
-    span = KeySpan{std::move(copy.smallest), std::move(copy.largest)};
+    span = EntrySpan{std::move(copy.smallest), std::move(copy.largest)};
   }
   data_offset_ = entry.block.table_offset;
   data_.Reset(PayloadOf(data_block_.bytes()), std::move(span));
@@ -260,7 +260,7 @@ bool SegmentIterator::PositionInData() {
 }
 
 bool SegmentIterator::LeaveBlock(bool forward) {
-  if (const std::optional<KeySpan>& span = data_.span()) {
+  if (const std::optional<EntrySpan>& span = data_.span()) {
     // Beyond the span's end, or at the block's: either way what follows lies beyond the span.
     edge_ = forward ? LastKeyOf(span->largest) : SeekKey(span->smallest, kSequenceNumberMax);
     return true;

@@ -6,7 +6,7 @@
 
 namespace varve {
 
-void SpanCursor::Reset(std::string_view payload, std::optional<KeySpan> span) {
+void SpanCursor::Reset(std::string_view payload, std::optional<EntrySpan> span) {
   cursor_.Reset(payload);
   span_ = std::move(span);
 }

@@ -11,7 +11,7 @@
 namespace varve {
 
 // User keys, both held.
-struct KeySpan {
+struct EntrySpan {
   std::string smallest;
   std::string largest;
 };
@@ -19,7 +19,7 @@ struct KeySpan {
 class SpanCursor {
  public:
   // Nothing: the whole block. The payload must outlive the walk.
-  void Reset(std::string_view payload, std::optional<KeySpan> span);
+  void Reset(std::string_view payload, std::optional<EntrySpan> span);
   // Stands nowhere, until the next Reset.
   void Clear() { cursor_.Clear(); }
 
@@ -43,7 +43,7 @@ class SpanCursor {
   // After a move that left a whole block at either end: of the record that it left.
   std::string_view key() const { return cursor_.key(); }
   std::string_view value() const { return cursor_.value(); }
-  const std::optional<KeySpan>& span() const { return span_; }
+  const std::optional<EntrySpan>& span() const { return span_; }
 
  private:
   // Where the block goes on and the span does not.
@@ -51,7 +51,7 @@ class SpanCursor {
   void EndBefore();
 
   DataBlockCursor cursor_;
-  std::optional<KeySpan> span_;
+  std::optional<EntrySpan> span_;
 };
 
 }  // namespace varve

@@ -300,7 +300,7 @@ Task<Status> TableVerifier::VerifyData(const IndexEntry& entry, BlockRef block) 
 void TableVerifier::VerifyEntries(const IndexEntry& entry, std::string_view payload, bool is_new) {
   const auto report = [&](std::string_view what) { Report(entry.block.table_offset, what, KeysOf(entry)); };
   SpanCursor span;
-  span.Reset(payload, entry.is_span ? std::optional(KeySpan{entry.smallest, entry.largest}) : std::nullopt);
+  span.Reset(payload, entry.is_span ? std::optional(EntrySpan{entry.smallest, entry.largest}) : std::nullopt);
   uint64_t count = 0;
   std::string first;
   std::string last;

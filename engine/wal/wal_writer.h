@@ -279,7 +279,6 @@ class WalWriter {
   size_t appended_since_sync_ = 0;
   std::deque<Group*> sealed_;
   std::deque<InFlight> in_flight_;
-  size_t writes_running_ = 0;
   bool flush_running_ = false;
 
   // Everything up to here is sealed, written, durable; each lags the one before it. Of the sequence numbers,

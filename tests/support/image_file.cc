@@ -45,12 +45,13 @@ ImageFile::~ImageFile() {
   unlink(path_.c_str());
 }
 
-std::unique_ptr<LoopDevice> LoopDevice::Create(uint64_t bytes, uint32_t sector_bytes, std::string& why_not) {
+std::unique_ptr<ImageLoopDevice> ImageLoopDevice::Create(uint64_t bytes, uint32_t sector_bytes,
+                                                         std::string& why_not) {
   if (geteuid() != 0) {
     why_not = "only root can make loop devices";
     return nullptr;
   }
-  std::unique_ptr<LoopDevice> device(new LoopDevice(bytes));
+  std::unique_ptr<ImageLoopDevice> device(new ImageLoopDevice(bytes));
   int status = 0;
   std::string line = FirstLineOf(fmt::format("losetup --find --show --direct-io=on --sector-size {} {} 2>&1",
                                              sector_bytes, device->image_.path()),
@@ -63,7 +64,7 @@ std::unique_ptr<LoopDevice> LoopDevice::Create(uint64_t bytes, uint32_t sector_b
   return device;
 }
 
-LoopDevice::~LoopDevice() {
+ImageLoopDevice::~ImageLoopDevice() {
   if (!path_.empty()) {
     int status = 0;
     FirstLineOf("losetup --detach " + path_ + " 2>&1", status);

@@ -21,19 +21,19 @@ class ImageFile {
   std::string path_;
 };
 
-class LoopDevice {
+class ImageLoopDevice {
  public:
   // nullptr, with the reason, where loop devices cannot be made (no root, no /dev/loop-control, no losetup).
-  static std::unique_ptr<LoopDevice> Create(uint64_t bytes, uint32_t sector_bytes, std::string& why_not);
-  LoopDevice(const LoopDevice&) = delete;
-  LoopDevice& operator=(const LoopDevice&) = delete;
-  ~LoopDevice();
+  static std::unique_ptr<ImageLoopDevice> Create(uint64_t bytes, uint32_t sector_bytes, std::string& why_not);
+  ImageLoopDevice(const ImageLoopDevice&) = delete;
+  ImageLoopDevice& operator=(const ImageLoopDevice&) = delete;
+  ~ImageLoopDevice();
 
   const std::string& path() const { return path_; }
   const std::string& image_path() const { return image_.path(); }
 
  private:
-  explicit LoopDevice(uint64_t bytes) : image_(bytes) {}
+  explicit ImageLoopDevice(uint64_t bytes) : image_(bytes) {}
 
   ImageFile image_;
   std::string path_;

@@ -49,7 +49,7 @@ class UringDeviceTest : public testing::TestWithParam<uint32_t> {
       return;
     }
     std::string why_not;
-    loop_ = LoopDevice::Create(kDeviceBytes, GetParam(), why_not);
+    loop_ = ImageLoopDevice::Create(kDeviceBytes, GetParam(), why_not);
     if (loop_ == nullptr) {
       GTEST_SKIP() << why_not;
     }
@@ -76,7 +76,7 @@ class UringDeviceTest : public testing::TestWithParam<uint32_t> {
   SystemClock clock_;
   std::unique_ptr<Reactor> reactor_;
   std::unique_ptr<ImageFile> image_;
-  std::unique_ptr<LoopDevice> loop_;
+  std::unique_ptr<ImageLoopDevice> loop_;
   std::string path_;
 };
 
