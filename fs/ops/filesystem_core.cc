@@ -23,8 +23,8 @@ FileSystemCore::FileSystemCore(FileSystemEnvironment environment, FileSystemOpti
   nodes.Acquire(kRootInode, NodeLocation(NodePlace::kRecord));
 }
 
-void FileSystemCore::AddNotedAccess(Inode& inode) const {
-  inode.atime_nanos = accesses.Find(inode.number).value_or(inode.atime_nanos);
+int64_t FileSystemCore::AccessTimeOf(const Inode& inode) const {
+  return accesses.Find(inode.number).value_or(inode.atime_nanos);
 }
 
 Attributes FileSystemCore::AttributesOf(const Inode& inode) const {
@@ -37,7 +37,7 @@ Attributes FileSystemCore::AttributesOf(const Inode& inode) const {
   attributes.rdev = inode.rdev;
   attributes.size = inode.size;
   attributes.blocks = content.BlocksOf(inode);
-  attributes.atime_nanos = accesses.Find(inode.number).value_or(inode.atime_nanos);
+  attributes.atime_nanos = inode.atime_nanos;
   attributes.mtime_nanos = inode.mtime_nanos;
   attributes.ctime_nanos = inode.ctime_nanos;
   attributes.btime_nanos = inode.btime_nanos;
@@ -104,7 +104,7 @@ Result<std::optional<LoadedInode>> FileSystemCore::Decoded(InodeNumber inode, co
   }
   if (*record) {
     loaded.emplace(LoadedInode{location, **record, std::move(*value)});
-    AddNotedAccess(loaded->inode());
+    loaded->inode().atime_nanos = AccessTimeOf(loaded->inode());
   }
   return loaded;
 }
@@ -267,7 +267,8 @@ Task<Result<FoundDirent>> FileSystemCore::FindDirent(InodeNumber parent, std::st
     dirent.pin = std::move(**found);
     std::string_view nothing;
     if (dirent.record.embedded) {
-      AddNotedAccess(dirent.record.embedded->inode);
+      Inode& inode = dirent.record.embedded->inode;
+      inode.atime_nanos = AccessTimeOf(inode);
     }
     Unpin(dirent.record.embedded ? dirent.record.embedded->content : nothing, dirent.pin);
   }

@@ -88,6 +88,9 @@ class FileSystemCore {
   }
   int64_t Now() const { return clock.WallNanos(); }
   Attributes AttributesOf(const Inode& inode) const;
+  // The time that is noted apart, where one is. Inodes that are loaded here, or found with a dirent, have it
+  // already.
+  int64_t AccessTimeOf(const Inode& inode) const;
 
   // Where the inode lies now. Disengaged when the answer needs the device, or when the inode moves at this
   // moment.
@@ -154,8 +157,6 @@ class FileSystemCore {
  private:
   // What follows from the change, once its batch is written.
   void Apply(Change& change);
-  // The time that is noted apart, where one is.
-  void AddNotedAccess(Inode& inode) const;
   static NamespaceKey KeyOf(InodeNumber inode, const NodeLocation& location);
   // nullopt: another inode, or none, lies there.
   static Result<std::optional<InodeRecord>> DecodeAt(InodeNumber inode, const NodeLocation& location,

@@ -39,7 +39,9 @@ std::optional<Result<Attributes>> FileSystem::TryAcquireEmbedded(InodeNumber par
   if (!core_->nodes.AcquireIf(inode.number, NodeLocation::Embedded(parent, name), unchanged)) {
     return std::nullopt;
   }
-  return core_->AttributesOf(inode);
+  Attributes attributes = core_->AttributesOf(inode);
+  attributes.atime_nanos = core_->AccessTimeOf(inode);
+  return attributes;
 }
 
 std::optional<Result<Attributes>> FileSystem::TryLookup(InodeNumber parent, std::string_view name) {
