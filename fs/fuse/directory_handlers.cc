@@ -75,16 +75,17 @@ class ReplyPacker final : public DirectorySink {
 Task<void> AnswerOpen(fuse_req_t request, InodeNumber inode) {
   Channel& channel = ChannelOf(request);
   const RequestUnderWay under_way(channel);
-  const Result<DirectoryHandle> handle = co_await channel.filesystem().OpenDirectory(inode);
-  if (!handle.ok()) {
-    ReplyStatus(request, handle.error());
+  const Result<OpenedDirectory> opened = co_await channel.filesystem().OpenDirectory(inode);
+  if (!opened.ok()) {
+    ReplyStatus(request, opened.error());
     co_return;
   }
   fuse_file_info file = {};
-  file.fh = handle->value;
-  // No cache_readdir: one stream may fill the kernel's cache for another, and offsets are the stream's own.
+  file.fh = opened->handle.value;
+  file.cache_readdir = opened->may_keep;
+  file.keep_cache = opened->may_keep_earlier;
   if (fuse_reply_open(request, &file) != 0) {
-    channel.filesystem().ReleaseDirectory(*handle);
+    channel.filesystem().ReleaseDirectory(opened->handle);
   }
 }
 

@@ -37,11 +37,11 @@ DirectoryPages::~DirectoryPages() {
 
 Task<Status> DirectoryPages::Open(InodeNumber directory, Want want) {
   want_ = want;
-  Result<DirectoryHandle> opened = co_await fs_.OpenDirectory(directory);
+  const Result<OpenedDirectory> opened = co_await fs_.OpenDirectory(directory);
   if (!opened.ok()) {
     co_return opened.error();
   }
-  handle_ = *opened;
+  handle_ = opened->handle;
   co_return Status();
 }
 

@@ -12,12 +12,53 @@ namespace {
 // Walks are over within milliseconds, and waiting for them is rare: asking now and then is enough.
 constexpr uint64_t kPollNanos = 1'000'000;
 
+class NamesSink final : public DirectorySink {
+ public:
+  explicit NamesSink(PassedNames& names) : names_(names) {}
+
+  bool Add(const DirectoryEntry& entry) override {
+    names_.Append(entry.name);
+    return true;
+  }
+
+ private:
+  PassedNames& names_;
+};
+
 }  // namespace
 
 void DirectoryStream::Restart() {
   names_.Clear();
   marks_.Clear();
   last_name_.reset();
+  listing_ = nullptr;
+  recording_ = nullptr;
+}
+
+void DirectoryStream::LeaveListing(uint64_t passed) {
+  names_.Clear();
+  NamesSink sink(names_);
+  listing_->Show(0, sink);
+  last_name_.emplace(names_.end() == 0 ? std::string_view() : names_.At(names_.end() - 1));
+  const uint64_t reached = std::min(passed, names_.end());
+  names_.Trim(reached == 0 ? 0 : reached - 1);
+  listing_ = nullptr;
+}
+
+void DirectoryStream::Record(const DirectoryEntry& entry, uint64_t ordinal) {
+  if (recording_ != nullptr && ordinal == recording_->size() && !recording_->Append(entry)) {
+    recording_ = nullptr;
+  }
+}
+
+std::shared_ptr<Listing> DirectoryStream::FinishRecording(uint64_t version) {
+  std::shared_ptr<Listing> recorded = std::exchange(recording_, nullptr);
+  if (recorded == nullptr || recorded->version() != version || recorded->size() != names_.end()) {
+    return nullptr;
+  }
+  recorded->Complete();
+  listing_ = recorded;
+  return recorded;
 }
 
 std::string_view DirectoryStream::NameAtIterator() const {
@@ -153,7 +194,18 @@ void DirectoryStreams::Remove(DirectoryHandle handle) {
   if (found != streams_.end()) {
     removed = std::move(found->second);
     streams_.erase(found);
+    const auto kept = kept_by_kernel_.find(removed->inode().value);
+    if (kept != kept_by_kernel_.end() && kept->second == handle.value) {
+      kept_by_kernel_.erase(kept);
+    }
   }
+}
+
+bool DirectoryStreams::TryLetKernelKeep(DirectoryHandle handle) {
+  const std::lock_guard lock(mutex_);
+  const auto found = streams_.find(handle.value);
+  return found != streams_.end() &&
+         kept_by_kernel_.try_emplace(found->second->inode().value, handle.value).second;
 }
 
 bool DirectoryStreams::TryBeginWalk() {
@@ -175,6 +227,7 @@ Task<void> DirectoryStreams::Close() {
     {
       const std::lock_guard lock(mutex_);
       streams_.clear();
+      kept_by_kernel_.clear();
       if (walks_ == 0) {
         co_return;
       }

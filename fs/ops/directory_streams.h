@@ -11,12 +11,14 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 #include "engine/base/result.h"
 #include "engine/base/step.h"
 #include "engine/ring/task.h"
 #include "engine/store/store.h"
 #include "fs/ops/filesystem.h"
+#include "fs/ops/kept_listings.h"
 #include "fs/ops/listing_ahead.h"
 #include "fs/ops/passed_names.h"
 
@@ -36,6 +38,20 @@ class DirectoryStream {
   ListingAhead& ahead() { return ahead_; }
   // Begins a new pass, of the directory as it is at the next MoveTo.
   void Restart();
+  // What the pass shows: it was walked over before, by this stream or another. nullptr: nobody has.
+  const std::shared_ptr<Listing>& listing() const { return listing_; }
+  void set_listing(std::shared_ptr<Listing> listing) { listing_ = std::move(listing); }
+  // The pass goes on behind `passed` entries of listing(), in the directory as it is now: it shows what that
+  // said and is still there. listing() is nullptr then. Precondition: there is one.
+  void LeaveListing(uint64_t passed);
+  // Notes what the pass shows from now on, of the directory at that version.
+  void BeginRecording(uint64_t version) { recording_ = std::make_shared<Listing>(inode_, version); }
+  void StopRecording() { recording_ = nullptr; }
+  // Ignored where nothing is recorded, or where entries before this one were not.
+  void Record(const DirectoryEntry& entry, uint64_t ordinal);
+  // The pass has come to its end, with the directory at `version`. What it noted becomes listing(), and is
+  // returned, if it is all of the directory at that version.
+  std::shared_ptr<Listing> FinishRecording(uint64_t version);
   // Behind `passed` entries, or to the end, on the newest state of the store, which is then held until Rest.
   // Without `whole_values`, value() is what DecodeDirentSummary needs of it at least.
   Task<Status> MoveTo(uint64_t passed, bool whole_values);
@@ -76,6 +92,8 @@ class DirectoryStream {
   // Of the last MoveTo.
   bool whole_values_ = false;
   std::optional<std::string> last_name_;  // nothing behind it is shown in this pass
+  std::shared_ptr<Listing> listing_;
+  std::shared_ptr<Listing> recording_;
   ListingAhead ahead_;
 };
 
@@ -90,6 +108,11 @@ class DirectoryStreams {
   // nullptr: no such handle.
   std::shared_ptr<DirectoryStream> Find(DirectoryHandle handle) const;
   void Remove(DirectoryHandle handle);
+  // Whether the kernel may keep what this open directory shows, and answer its reader from what it kept: one
+  // of each directory may at a time. Were there two, and the directory changed, one of them could renew what
+  // the kernel keeps while the other stands in the midst of it; places in it would then mean nothing, and the
+  // kernel take them for the end (fuse_readdir_cached). Lasts until Remove.
+  bool TryLetKernelKeep(DirectoryHandle handle);
   // False: there is to be no walk ahead of a listing now. Otherwise EndWalk is the last that it does.
   bool TryBeginWalk();
   void EndWalk();
@@ -99,6 +122,7 @@ class DirectoryStreams {
  private:
   mutable std::mutex mutex_;
   std::unordered_map<uint64_t, std::shared_ptr<DirectoryStream>> streams_;
+  std::unordered_map<uint64_t, uint64_t> kept_by_kernel_;  // of a directory's number: the handle
   uint64_t next_ = 1;
   size_t walks_ = 0;
 };

@@ -118,6 +118,15 @@ class DirectorySink {
 
 using DirectoryHandle = StrongNumber<struct DirectoryHandleTag>;
 
+struct OpenedDirectory {
+  DirectoryHandle handle;
+  // The caller may keep what the handle shows, with its offsets, and answer from that whoever reads through
+  // the handle, from offset 0 on as long as no entry of the directory has changed since it was shown.
+  bool may_keep = false;
+  // And what it kept of the directory before.
+  bool may_keep_earlier = false;
+};
+
 struct FileSystemUsage {
   uint64_t blocks = 0;  // of kBlockBytes
   uint64_t blocks_free = 0;
@@ -238,7 +247,7 @@ class FileSystem {
   // on behind the name of its offset: what is there all the time is seen once, and between calls a stream
   // keeps nothing in the store from being freed. An offset means something to the handle that gave it out,
   // until offset 0 is read again. One call at a time a handle.
-  Task<Result<DirectoryHandle>> OpenDirectory(InodeNumber inode);
+  Task<Result<OpenedDirectory>> OpenDirectory(InodeNumber inode);
   Task<Status> ReadDirectory(DirectoryHandle handle, uint64_t offset, DirectorySink& sink);
   Task<Status> ReadDirectoryPlus(DirectoryHandle handle, uint64_t offset, DirectorySink& sink);
   void ReleaseDirectory(DirectoryHandle handle);
@@ -261,6 +270,8 @@ class FileSystem {
  private:
   explicit FileSystem(std::unique_ptr<FileSystemCore> core);
   Task<Status> List(DirectoryHandle handle, uint64_t offset, DirectorySink& sink, bool plus);
+  // Offset 0 of a stream.
+  Task<void> BeginPass(DirectoryStream& stream);
   // `version`: that of the directory before the stream was moved to where it stands.
   Task<Status> ListStream(DirectoryStream& stream, DirectorySink& sink, bool plus, uint64_t version);
   // Lets the background walk on from `offset`, before it is asked for.

@@ -149,6 +149,7 @@ class FileSystemCore {
   NodeTable nodes;
   NotedAccesses accesses;
   DirectoryStreams streams;
+  KeptListings listings;
   Reaper reaper;
   // One directory moves to another parent at a time: no two moves can make a circle together. Taken before
   // inode locks.

@@ -1,9 +1,5 @@
 #include "fs/ops/listing_ahead.h"
 
-#include <sys/stat.h>
-
-#include <cstring>
-
 namespace varve {
 
 namespace {
@@ -27,30 +23,25 @@ Task<void> ListingAhead::Claim() {
 
 void ListingAhead::Take(DirectorySink& sink) {
   while (!empty()) {
-    Head head;
-    std::memcpy(&head, bytes_.data() + taken_, sizeof(head));
-    DirectoryEntry entry;
-    entry.name = std::string_view(bytes_).substr(taken_ + sizeof(head), head.name_bytes);
-    entry.inode = head.inode;
-    entry.mode = head.type;
-    entry.next_offset = head.next_offset;
+    size_t place = taken_;
+    const DirectoryEntry entry = entries_.Read(place);
     if (!sink.Add(entry)) {
       return;
     }
-    taken_ += sizeof(head) + head.name_bytes;
-    offset_ = head.next_offset;
+    taken_ = place;
+    offset_ = entry.next_offset;
   }
 }
 
 void ListingAhead::Discard() {
   was_in_vain_ = was_in_vain_ || !empty();
-  bytes_ = std::string();
+  entries_.Free();
   taken_ = 0;
   at_end_ = false;
 }
 
 Task<bool> ListingAhead::Offer(uint64_t offset) {
-  bytes_.clear();
+  entries_.Clear();
   taken_ = 0;
   answer_bytes_ = 0;
   offset_ = offset;
@@ -74,7 +65,7 @@ bool ListingAhead::Begin() {
                                       std::memory_order_acq_rel, std::memory_order_acquire)) {
   }
   if (turn == Turn::kOffered) {
-    bytes_.reserve(kBytesMax);
+    entries_.Reserve(kBytesMax);
     return true;
   }
   walk_over_.Set();
@@ -82,18 +73,13 @@ bool ListingAhead::Begin() {
 }
 
 bool ListingAhead::Keep(const DirectoryEntry& entry) {
-  static_assert(sizeof(Head) <= kHeadBytes);
+  static_assert(PackedEntries::kHeadBytes <= kHeadBytes);
   const size_t takes = (kHeadBytes + entry.name.size() + kAlignment - 1) / kAlignment * kAlignment;
   if (answer_bytes_ + takes > kBytesMax) {
     return false;
   }
   answer_bytes_ += takes;
-  const Head head = {entry.inode, entry.next_offset, static_cast<uint16_t>(entry.mode & S_IFMT),
-                     static_cast<uint16_t>(entry.name.size())};
-  char head_bytes[sizeof(head)];
-  std::memcpy(head_bytes, &head, sizeof(head));
-  bytes_.append(head_bytes, sizeof(head));
-  bytes_.append(entry.name);
+  entries_.Append(entry);
   return true;
 }
 

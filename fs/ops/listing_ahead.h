@@ -6,13 +6,13 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <string>
 
 #include "engine/base/units.h"
 #include "engine/ring/async_event.h"
 #include "engine/ring/executor.h"
 #include "engine/ring/task.h"
 #include "fs/ops/filesystem.h"
+#include "fs/ops/packed_entries.h"
 
 namespace varve {
 
@@ -64,15 +64,8 @@ class ListingAhead {
  private:
   // kWithdrawn: a walk was started, and is not to begin.
   enum class Turn : uint8_t { kOfRequest, kOffered, kWithdrawn, kOfWalk };
-  // Of an entry in bytes_; its name follows. With it an entry takes no more than of an answer.
-  struct Head {
-    InodeNumber inode;
-    uint64_t next_offset = 0;
-    uint16_t type = 0;  // S_IFMT bits
-    uint16_t name_bytes = 0;
-  };
 
-  bool empty() const { return taken_ == bytes_.size(); }
+  bool empty() const { return taken_ == entries_.end(); }
 
   std::atomic<Turn> turn_{Turn::kOfRequest};
   AsyncEvent walk_over_{true};
@@ -80,9 +73,9 @@ class ListingAhead {
   std::atomic<bool> awaited_{false};
 
   // The rest belongs to whoever has the turn.
-  std::string bytes_;
-  size_t taken_ = 0;
-  size_t answer_bytes_ = 0;  // what the entries of bytes_ take of an answer
+  PackedEntries entries_;
+  size_t taken_ = 0;         // the place of the first that was not
+  size_t answer_bytes_ = 0;  // what the entries take of an answer
   uint64_t offset_ = 0;
   uint64_t version_ = 0;
   uint64_t awaited_since_ = 0;  // as the walk saw it; 0: nobody waits

@@ -55,6 +55,24 @@ class SliceAhead final : public DirectorySink {
   bool is_full_ = false;
 };
 
+// Passes entries on, and lets the stream note what was taken.
+class RecordingSink final : public DirectorySink {
+ public:
+  RecordingSink(DirectoryStream& stream, DirectorySink& into) : stream_(stream), into_(into) {}
+
+  bool Add(const DirectoryEntry& entry) override {
+    if (!into_.Add(entry)) {
+      return false;
+    }
+    stream_.Record(entry, entry.next_offset - kDots - 1);
+    return true;
+  }
+
+ private:
+  DirectoryStream& stream_;
+  DirectorySink& into_;
+};
+
 // The entries that a stream has passed at an offset.
 uint64_t PassedAt(uint64_t offset) {
   return offset < kDots ? 0 : offset - kDots;
@@ -62,7 +80,7 @@ uint64_t PassedAt(uint64_t offset) {
 
 }  // namespace
 
-Task<Result<DirectoryHandle>> FileSystem::OpenDirectory(InodeNumber inode) {
+Task<Result<OpenedDirectory>> FileSystem::OpenDirectory(InodeNumber inode) {
   Result<LoadedInode> loaded = co_await core_->Load(inode);
   if (!loaded.ok()) {
     co_return loaded.error();
@@ -70,7 +88,32 @@ Task<Result<DirectoryHandle>> FileSystem::OpenDirectory(InodeNumber inode) {
   if (!loaded->inode().is_directory()) {
     co_return Error(ErrorCode::kNotDirectory, "not a directory");
   }
-  co_return core_->streams.Add(std::make_shared<DirectoryStream>(core_->store, inode));
+  auto stream = std::make_shared<DirectoryStream>(core_->store, inode);
+  const std::shared_ptr<Listing> listing = core_->listings.Find(inode, core_->locks.Version(inode));
+  stream->set_listing(listing);
+  OpenedDirectory opened;
+  opened.handle = core_->streams.Add(std::move(stream));
+  // A reading of which the time is to be noted has to be seen.
+  if (!AccessIsDue(*core_, loaded->inode())) {
+    opened.may_keep = listing != nullptr && core_->streams.TryLetKernelKeep(opened.handle);
+    opened.may_keep_earlier = opened.may_keep && listing->ExchangeOffered();
+  }
+  co_return opened;
+}
+
+Task<void> FileSystem::BeginPass(DirectoryStream& stream) {
+  const std::shared_ptr<Listing> before = stream.listing();
+  stream.Restart();
+  const std::optional<Result<LoadedInode>> directory = core_->TryLoad(stream.inode());
+  if (directory && directory->ok() && AccessIsDue(*core_, (*directory)->inode())) {
+    co_await NoteAccess(*core_, stream.inode());
+  }
+  const uint64_t version = core_->locks.Version(stream.inode());
+  const bool is_as_before = before != nullptr && before->version() == version;
+  stream.set_listing(is_as_before ? before : core_->listings.Find(stream.inode(), version));
+  if (stream.listing() == nullptr) {
+    stream.BeginRecording(version);
+  }
 }
 
 Task<Status> FileSystem::List(DirectoryHandle handle, uint64_t offset, DirectorySink& sink, bool plus) {
@@ -80,8 +123,12 @@ Task<Status> FileSystem::List(DirectoryHandle handle, uint64_t offset, Directory
   }
   ListingAhead& ahead = stream->ahead();
   co_await ahead.Claim();
+  if (offset == 0) {
+    co_await BeginPass(*stream);
+  }
+  RecordingSink recorder(*stream, sink);
   if (!plus && ahead.Holds(offset, core_->locks.Version(stream->inode()))) {
-    ahead.Take(sink);
+    ahead.Take(recorder);
     if (!ahead.is_short()) {
       if (ahead.is_wanted()) {
         co_await OfferWalk(stream, ahead.offset());
@@ -91,13 +138,6 @@ Task<Status> FileSystem::List(DirectoryHandle handle, uint64_t offset, Directory
     offset = ahead.offset();
   } else {
     ahead.Discard();
-  }
-  if (offset == 0) {
-    stream->Restart();
-    const std::optional<Result<LoadedInode>> directory = core_->TryLoad(stream->inode());
-    if (directory && directory->ok() && AccessIsDue(*core_, (*directory)->inode())) {
-      co_await NoteAccess(*core_, stream->inode());
-    }
   }
   bool full = false;
   if (offset < kDots) {
@@ -109,14 +149,29 @@ Task<Status> FileSystem::List(DirectoryHandle handle, uint64_t offset, Directory
   // Whoever asks for attributes a second time wants them all.
   const bool names_follow = !plus || offset == 0;
   const uint64_t version = core_->locks.Version(stream->inode());
+  if (stream->listing() != nullptr) {
+    if (stream->listing()->version() != version || !names_follow) {
+      stream->LeaveListing(PassedAt(offset));
+    } else if (!plus) {
+      stream->listing()->Show(PassedAt(offset), sink);
+      co_return Status();
+    }
+  }
   Status listed = co_await stream->MoveTo(PassedAt(offset), plus);
   if (listed.ok()) {
-    listed = co_await ListStream(*stream, sink, plus, version);
+    listed = co_await ListStream(*stream, recorder, plus, version);
   }
   const bool more = listed.ok() && stream->Valid();
   const uint64_t next_offset = more ? stream->passed() + kDots : 0;
   co_await stream->Rest();
-  if (more && names_follow && ahead.is_wanted()) {
+  if (!core_->locks.Unchanged(stream->inode(), version)) {
+    stream->StopRecording();
+  } else if (listed.ok() && !more) {
+    if (std::shared_ptr<Listing> listing = stream->FinishRecording(version)) {
+      core_->listings.Keep(std::move(listing));
+    }
+  }
+  if (more && names_follow && stream->listing() == nullptr && ahead.is_wanted()) {
     co_await OfferWalk(stream, next_offset);
   }
   co_return listed;

@@ -40,18 +40,18 @@ class NameSink final : public DirectorySink {
 
 Task<std::vector<std::string>> NamesIn(FileSystem& fs, InodeNumber directory) {
   NameSink sink;
-  const Result<DirectoryHandle> handle = co_await fs.OpenDirectory(directory);
-  if (!handle.ok()) {
+  const Result<OpenedDirectory> opened = co_await fs.OpenDirectory(directory);
+  if (!opened.ok()) {
     co_return sink.names;
   }
-  (void)co_await fs.ReadDirectory(*handle, 0, sink);
+  (void)co_await fs.ReadDirectory(opened->handle, 0, sink);
   NameSink plus;
-  (void)co_await fs.ReadDirectoryPlus(*handle, 0, plus);
+  (void)co_await fs.ReadDirectoryPlus(opened->handle, 0, plus);
   for (const InodeNumber inode : plus.counted) {
     fs.Forget(inode, 1);
   }
-  (void)co_await fs.ReadDirectory(*handle, UINT64_MAX / 2, plus);
-  fs.ReleaseDirectory(*handle);
+  (void)co_await fs.ReadDirectory(opened->handle, UINT64_MAX / 2, plus);
+  fs.ReleaseDirectory(opened->handle);
   co_return sink.names;
 }
 

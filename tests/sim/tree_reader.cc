@@ -26,13 +26,13 @@ class NameSink final : public DirectorySink {
 }  // namespace
 
 Task<Result<std::vector<std::string>>> NamesIn(FileSystem& fs, InodeNumber directory) {
-  const Result<DirectoryHandle> handle = co_await fs.OpenDirectory(directory);
-  if (!handle.ok()) {
-    co_return handle.error();
+  const Result<OpenedDirectory> opened = co_await fs.OpenDirectory(directory);
+  if (!opened.ok()) {
+    co_return opened.error();
   }
   NameSink sink;
-  const Status listed = co_await fs.ReadDirectory(*handle, 0, sink);
-  fs.ReleaseDirectory(*handle);
+  const Status listed = co_await fs.ReadDirectory(opened->handle, 0, sink);
+  fs.ReleaseDirectory(opened->handle);
   if (!listed.ok()) {
     co_return listed.error();
   }

@@ -29,7 +29,7 @@ struct AccessFixture : OpsFixture {
     EXPECT_TRUE(Run(fs->Read(file, 0, std::span<char>(&byte, 1))).ok());
   }
   void ListRoot() {
-    const DirectoryHandle handle = *Run(fs->OpenDirectory(kRootInode));
+    const DirectoryHandle handle = Run(fs->OpenDirectory(kRootInode))->handle;
     CollectingSink sink(100);
     EXPECT_TRUE(Run(fs->ReadDirectory(handle, 0, sink)).ok());
     fs->ReleaseDirectory(handle);

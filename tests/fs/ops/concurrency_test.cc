@@ -160,13 +160,13 @@ void RunWorkers(uint64_t waits_one_in, int operations) {
 // Lists a directory again and again: names that are there all the time are in it, once, in order.
 Task<Status> ListOften(FileSystem& fs, InodeNumber directory, int files, int rounds) {
   for (int round = 0; round < rounds; ++round) {
-    const Result<DirectoryHandle> handle = co_await fs.OpenDirectory(directory);
-    EXPECT_TRUE(handle.ok());
+    const Result<OpenedDirectory> opened = co_await fs.OpenDirectory(directory);
+    EXPECT_TRUE(opened.ok());
     int seen = 0;
     uint64_t offset = 0;
     while (true) {
       CollectingSink sink(150);
-      const Status listed = co_await fs.ReadDirectory(*handle, offset, sink);
+      const Status listed = co_await fs.ReadDirectory(opened->handle, offset, sink);
       EXPECT_TRUE(listed.ok()) << listed.ToString();
       if (sink.entries.empty()) {
         break;
@@ -178,7 +178,7 @@ Task<Status> ListOften(FileSystem& fs, InodeNumber directory, int files, int rou
       co_await Executor::Current().Yield();
     }
     EXPECT_EQ(seen, files);
-    fs.ReleaseDirectory(*handle);
+    fs.ReleaseDirectory(opened->handle);
   }
   co_return Status();
 }

@@ -44,9 +44,9 @@ std::vector<ListedEntry> ReadFrom(OpsFixture& t, DirectoryHandle handle, uint64_
 }
 
 DirectoryHandle OpenRoot(OpsFixture& t) {
-  const Result<DirectoryHandle> handle = t.Run(t.fs->OpenDirectory(kRootInode));
-  EXPECT_TRUE(handle.ok());
-  return handle.ok() ? *handle : DirectoryHandle();
+  const Result<OpenedDirectory> opened = t.Run(t.fs->OpenDirectory(kRootInode));
+  EXPECT_TRUE(opened.ok());
+  return opened.ok() ? opened->handle : DirectoryHandle();
 }
 
 TEST(Directory, WhatIsThereAllTheTimeIsListedOnceWhileOthersComeAndGo) {
@@ -286,14 +286,14 @@ TEST(Directory, AnOffsetMeansItsPlaceWhateverWasRemovedAndMadeSince) {
 TEST(Directory, AnyOffsetThatWasGivenOutIsAPlaceToGoOnFrom) {
   OpsFixture t;
   MakeMany(t, 0, 5000);
-  const Result<DirectoryHandle> handle = t.Run(t.fs->OpenDirectory(kRootInode));
-  ASSERT_TRUE(handle.ok());
+  const Result<OpenedDirectory> opened = t.Run(t.fs->OpenDirectory(kRootInode));
+  ASSERT_TRUE(opened.ok());
   CollectingSink all(10'000);
-  ASSERT_TRUE(t.Run(t.fs->ReadDirectory(*handle, 0, all)).ok());
+  ASSERT_TRUE(t.Run(t.fs->ReadDirectory(opened->handle, 0, all)).ok());
   ASSERT_EQ(all.entries.size(), 5002u);
   for (const size_t at : {4999u, 0u, 1u, 2u, 1023u, 1024u, 1025u, 1026u, 3000u, 2048u, 5001u}) {
     CollectingSink one(1);
-    ASSERT_TRUE(t.Run(t.fs->ReadDirectory(*handle, all.entries[at].next_offset, one)).ok());
+    ASSERT_TRUE(t.Run(t.fs->ReadDirectory(opened->handle, all.entries[at].next_offset, one)).ok());
     if (at == 5001) {
       EXPECT_TRUE(one.entries.empty());
     } else {
@@ -301,7 +301,7 @@ TEST(Directory, AnyOffsetThatWasGivenOutIsAPlaceToGoOnFrom) {
       EXPECT_EQ(one.entries[0].name, all.entries[at + 1].name);
     }
   }
-  t.fs->ReleaseDirectory(*handle);
+  t.fs->ReleaseDirectory(opened->handle);
 }
 
 TEST(Directory, PlusTakesAttributesFromWhatItWalksOver) {

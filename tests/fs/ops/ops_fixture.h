@@ -118,14 +118,14 @@ class OpsFixture {
     return Run(fs->ChangeAttributes(inode, changes)).status();
   }
   std::vector<ListedEntry> List(InodeNumber directory, bool plus = false, size_t at_a_time = 100) {
-    const Result<DirectoryHandle> handle = Run(fs->OpenDirectory(directory));
-    EXPECT_TRUE(handle.ok());
+    const Result<OpenedDirectory> opened = Run(fs->OpenDirectory(directory));
+    EXPECT_TRUE(opened.ok());
     std::vector<ListedEntry> all;
     uint64_t offset = 0;
     while (true) {
       CollectingSink sink(at_a_time);
-      const Status listed = plus ? Run(fs->ReadDirectoryPlus(*handle, offset, sink))
-                                 : Run(fs->ReadDirectory(*handle, offset, sink));
+      const Status listed = plus ? Run(fs->ReadDirectoryPlus(opened->handle, offset, sink))
+                                 : Run(fs->ReadDirectory(opened->handle, offset, sink));
       EXPECT_TRUE(listed.ok()) << listed.ToString();
       if (sink.entries.empty()) {
         break;
@@ -133,7 +133,7 @@ class OpsFixture {
       offset = sink.entries.back().next_offset;
       all.insert(all.end(), sink.entries.begin(), sink.entries.end());
     }
-    fs->ReleaseDirectory(*handle);
+    fs->ReleaseDirectory(opened->handle);
     return all;
   }
   // How many records of a kind the store holds.

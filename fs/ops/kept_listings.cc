@@ -1,0 +1,85 @@
+#include "fs/ops/kept_listings.h"
+
+#include <utility>
+
+namespace varve {
+
+bool Listing::Append(const DirectoryEntry& entry) {
+  if (entries_.end() + PackedEntries::kHeadBytes + entry.name.size() > kBytesMax) {
+    return false;
+  }
+  if (size_ % kMarkEvery == 0) {
+    marks_.push_back(static_cast<uint32_t>(entries_.end()));
+  }
+  entries_.Append(entry);
+  ++size_;
+  return true;
+}
+
+void Listing::Complete() {
+  entries_.Shrink();
+  marks_.shrink_to_fit();
+}
+
+size_t Listing::PlaceOf(uint64_t ordinal) const {
+  if (ordinal >= size_) {
+    return entries_.end();
+  }
+  size_t place = marks_[ordinal / kMarkEvery];
+  for (uint64_t i = ordinal % kMarkEvery; i > 0; --i) {
+    entries_.Read(place);
+  }
+  return place;
+}
+
+void Listing::Show(uint64_t first, DirectorySink& sink) const {
+  size_t place = PlaceOf(first);
+  while (place < entries_.end() && sink.Add(entries_.Read(place))) {
+  }
+}
+
+std::string_view Listing::Name(uint64_t ordinal) const {
+  size_t place = PlaceOf(ordinal);
+  return entries_.Read(place).name;
+}
+
+std::shared_ptr<Listing> KeptListings::Find(InodeNumber directory, uint64_t version) {
+  const std::lock_guard lock(mutex_);
+  const auto found = by_directory_.find(directory.value);
+  if (found == by_directory_.end()) {
+    return nullptr;
+  }
+  if ((*found->second)->version() != version) {
+    Remove(found->second);
+    return nullptr;
+  }
+  order_.splice(order_.begin(), order_, found->second);
+  return order_.front();
+}
+
+void KeptListings::Keep(std::shared_ptr<Listing> listing) {
+  const std::lock_guard lock(mutex_);
+  const auto found = by_directory_.find(listing->directory().value);
+  if (found != by_directory_.end()) {
+    Remove(found->second);
+  }
+  bytes_ += listing->bytes();
+  order_.push_front(std::move(listing));
+  by_directory_[order_.front()->directory().value] = order_.begin();
+  while (bytes_ > kBytesMax) {
+    Remove(std::prev(order_.end()));
+  }
+}
+
+void KeptListings::Remove(Order::iterator listing) {
+  bytes_ -= (*listing)->bytes();
+  by_directory_.erase((*listing)->directory().value);
+  order_.erase(listing);
+}
+
+size_t KeptListings::bytes() const {
+  const std::lock_guard lock(mutex_);
+  return bytes_;
+}
+
+}  // namespace varve
