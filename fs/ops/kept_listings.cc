@@ -5,13 +5,13 @@
 namespace varve {
 
 bool Listing::Append(const DirectoryEntry& entry) {
-  if (entries_.end() + PackedEntries::kHeadBytes + entry.name.size() > kBytesMax) {
+  if (entries_.memory_bytes() > kBytesMax) {
     return false;
   }
+  const PackedEntries::Place place = entries_.Append(entry);
   if (size_ % kMarkEvery == 0) {
-    marks_.push_back(static_cast<uint32_t>(entries_.end()));
+    marks_.push_back(place);
   }
-  entries_.Append(entry);
   ++size_;
   return true;
 }
@@ -21,26 +21,16 @@ void Listing::Complete() {
   marks_.shrink_to_fit();
 }
 
-size_t Listing::PlaceOf(uint64_t ordinal) const {
-  if (ordinal >= size_) {
-    return entries_.end();
+void Listing::Show(uint64_t first, DirectorySink& sink) const {
+  if (first >= size_) {
+    return;
   }
-  size_t place = marks_[ordinal / kMarkEvery];
-  for (uint64_t i = ordinal % kMarkEvery; i > 0; --i) {
+  PackedEntries::Place place = marks_[first / kMarkEvery];
+  for (uint64_t i = first % kMarkEvery; i > 0; --i) {
     entries_.Read(place);
   }
-  return place;
-}
-
-void Listing::Show(uint64_t first, DirectorySink& sink) const {
-  size_t place = PlaceOf(first);
-  while (place < entries_.end() && sink.Add(entries_.Read(place))) {
+  while (place != entries_.end() && sink.Add(entries_.Read(place))) {
   }
-}
-
-std::string_view Listing::Name(uint64_t ordinal) const {
-  size_t place = PlaceOf(ordinal);
-  return entries_.Read(place).name;
 }
 
 std::shared_ptr<Listing> KeptListings::Find(InodeNumber directory, uint64_t version) {

@@ -8,7 +8,6 @@
 #include <list>
 #include <memory>
 #include <mutex>
-#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -34,7 +33,7 @@ class Listing {
   uint64_t version() const { return version_; }
   uint64_t size() const { return size_; }
   size_t bytes() const {
-    return kOverheadBytes + entries_.capacity() + marks_.capacity() * sizeof(marks_[0]);
+    return kOverheadBytes + entries_.memory_bytes() + marks_.capacity() * sizeof(marks_[0]);
   }
 
   // False: it would be too long, and the entry is not in it.
@@ -43,22 +42,28 @@ class Listing {
 
   // Shows the entries from `first` on, as many as the sink takes.
   void Show(uint64_t first, DirectorySink& sink) const;
-  // Precondition: ordinal < size().
-  std::string_view Name(uint64_t ordinal) const;
-
+  // A request was answered from it, or made part of it.
+  void CountRequest() { requests_.fetch_add(1, std::memory_order_relaxed); }
+  // Whether it was asked for often enough that the kernel may well keep it: that costs the next listing as
+  // much as all these requests took.
+  bool IsWorthKeeping() const {
+    return requests_.load(std::memory_order_relaxed) * kEntriesARequest >= size_;
+  }
   // Whether the kernel was told that it may keep what this says; from now on, it was.
   bool ExchangeOffered() { return offered_.exchange(true, std::memory_order_relaxed); }
 
  private:
   static constexpr uint64_t kMarkEvery = 64;
-
-  size_t PlaceOf(uint64_t ordinal) const;
+  // The kernel copies so many entries, each by itself, into pages of the directory in the time of one request
+  // that is answered from memory.
+  static constexpr uint64_t kEntriesARequest = 32;
 
   const InodeNumber directory_;
   const uint64_t version_;
   uint64_t size_ = 0;
   PackedEntries entries_;
-  std::vector<uint32_t> marks_;  // places of the entries 0, 64, 128, …
+  std::vector<PackedEntries::Place> marks_;  // of the entries 0, 64, 128, …
+  std::atomic<uint64_t> requests_{0};
   std::atomic<bool> offered_{false};
 };
 

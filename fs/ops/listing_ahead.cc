@@ -23,7 +23,7 @@ Task<void> ListingAhead::Claim() {
 
 void ListingAhead::Take(DirectorySink& sink) {
   while (!empty()) {
-    size_t place = taken_;
+    PackedEntries::Place place = taken_;
     const DirectoryEntry entry = entries_.Read(place);
     if (!sink.Add(entry)) {
       return;
@@ -35,14 +35,14 @@ void ListingAhead::Take(DirectorySink& sink) {
 
 void ListingAhead::Discard() {
   was_in_vain_ = was_in_vain_ || !empty();
-  entries_.Free();
-  taken_ = 0;
+  entries_.Clear();
+  taken_ = {};
   at_end_ = false;
 }
 
 Task<bool> ListingAhead::Offer(uint64_t offset) {
   entries_.Clear();
-  taken_ = 0;
+  taken_ = {};
   answer_bytes_ = 0;
   offset_ = offset;
   awaited_since_ = 0;
@@ -65,7 +65,6 @@ bool ListingAhead::Begin() {
                                       std::memory_order_acq_rel, std::memory_order_acquire)) {
   }
   if (turn == Turn::kOffered) {
-    entries_.Reserve(kBytesMax);
     return true;
   }
   walk_over_.Set();

@@ -74,8 +74,8 @@ class ListingAhead {
 
   // The rest belongs to whoever has the turn.
   PackedEntries entries_;
-  size_t taken_ = 0;         // the place of the first that was not
-  size_t answer_bytes_ = 0;  // what the entries take of an answer
+  PackedEntries::Place taken_;  // in front of the first that was not
+  size_t answer_bytes_ = 0;     // what the entries take of an answer
   uint64_t offset_ = 0;
   uint64_t version_ = 0;
   uint64_t awaited_since_ = 0;  // as the walk saw it; 0: nobody waits

@@ -6,60 +6,98 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <string>
+#include <memory>
 #include <string_view>
+#include <utility>
+#include <vector>
 
+#include "engine/base/units.h"
 #include "fs/ops/filesystem.h"
 
 namespace varve {
 
-// One caller at a time. An entry takes 24 bytes and its name.
+// One caller at a time. An entry takes 18 bytes and its name.
 class PackedEntries {
  public:
-  static constexpr size_t kHeadBytes = 24;
+  static constexpr size_t kHeadBytes = 18;
 
-  bool empty() const { return bytes_.empty(); }
-  // Where the next entry will lie. Places are byte positions; that of the first entry is 0.
-  size_t end() const { return bytes_.size(); }
-  size_t capacity() const { return bytes_.capacity(); }
-  void Reserve(size_t bytes) { bytes_.reserve(bytes); }
-  void Shrink() { bytes_.shrink_to_fit(); }
-  // Gives the memory back as well.
-  void Free() { bytes_ = std::string(); }
-  void Clear() { bytes_.clear(); }
+  // In front of an entry, or behind the last.
+  struct Place {
+    uint32_t chunk = 0;
+    uint32_t byte = 0;
 
-  void Append(const DirectoryEntry& entry) {
-    const Head head = {entry.inode, entry.next_offset, static_cast<uint16_t>(entry.mode & S_IFMT),
-                       static_cast<uint16_t>(entry.name.size())};
-    char head_bytes[sizeof(head)];
-    std::memcpy(head_bytes, &head, sizeof(head));
-    bytes_.append(head_bytes, sizeof(head));
-    bytes_.append(entry.name);
+    bool operator==(const Place&) const = default;
+  };
+
+  static size_t BytesOf(const DirectoryEntry& entry) { return kHeadBytes + entry.name.size(); }
+
+  Place end() const {
+    return chunks_.empty() ? Place{} : Place{static_cast<uint32_t>(chunks_.size()) - 1, chunks_.back().used};
+  }
+  size_t memory_bytes() const { return memory_bytes_; }
+  void Clear() {
+    chunks_.clear();
+    memory_bytes_ = 0;
+  }
+
+  // Where the entry lies now.
+  Place Append(const DirectoryEntry& entry) {
+    const size_t needed = BytesOf(entry);
+    if (chunks_.empty() || kChunkBytes - chunks_.back().used < needed) {
+      chunks_.push_back({std::make_unique_for_overwrite<char[]>(kChunkBytes), 0});
+      memory_bytes_ += kChunkBytes;
+    }
+    Chunk& chunk = chunks_.back();
+    const Place place = {static_cast<uint32_t>(chunks_.size()) - 1, chunk.used};
+    char* into = chunk.bytes.get() + chunk.used;
+    std::memcpy(into, &entry.inode.value, sizeof(entry.inode.value));
+    std::memcpy(into + 8, &entry.next_offset, sizeof(entry.next_offset));
+    into[16] = static_cast<char>((entry.mode & S_IFMT) >> kTypeShift);
+    into[17] = static_cast<char>(entry.name.size());
+    std::memcpy(into + kHeadBytes, entry.name.data(), entry.name.size());
+    chunk.used += static_cast<uint32_t>(needed);
+    return place;
   }
   // The entry at `place`, which becomes the place of the next one. Its name is valid until the next change.
-  // Precondition: place < end().
-  DirectoryEntry Read(size_t& place) const {
-    Head head;
-    std::memcpy(&head, bytes_.data() + place, sizeof(head));
+  // Precondition: place != end().
+  DirectoryEntry Read(Place& place) const {
+    const char* from = chunks_[place.chunk].bytes.get() + place.byte;
     DirectoryEntry entry;
-    entry.name = std::string_view(bytes_).substr(place + sizeof(head), head.name_bytes);
-    entry.inode = head.inode;
-    entry.mode = head.type;
-    entry.next_offset = head.next_offset;
-    place += sizeof(head) + head.name_bytes;
+    std::memcpy(&entry.inode.value, from, sizeof(entry.inode.value));
+    std::memcpy(&entry.next_offset, from + 8, sizeof(entry.next_offset));
+    entry.mode = static_cast<uint32_t>(static_cast<uint8_t>(from[16])) << kTypeShift;
+    entry.name = std::string_view(from + kHeadBytes, static_cast<uint8_t>(from[17]));
+    place.byte += static_cast<uint32_t>(BytesOf(entry));
+    if (place.byte == chunks_[place.chunk].used && place.chunk + 1 != chunks_.size()) {
+      place = {place.chunk + 1, 0};
+    }
     return entry;
+  }
+  // There will be no more entries: gives back the memory for them.
+  void Shrink() {
+    if (!chunks_.empty()) {
+      Chunk& last = chunks_.back();
+      auto bytes = std::make_unique_for_overwrite<char[]>(last.used);
+      std::memcpy(bytes.get(), last.bytes.get(), last.used);
+      last.bytes = std::move(bytes);
+      memory_bytes_ -= kChunkBytes - last.used;
+      chunks_.shrink_to_fit();
+    }
   }
 
  private:
-  struct Head {
-    InodeNumber inode;
-    uint64_t next_offset = 0;
-    uint16_t type = 0;  // S_IFMT bits
-    uint16_t name_bytes = 0;
-  };
-  static_assert(sizeof(Head) == kHeadBytes);
+  // Less than what malloc gets from the system each time, and gives back.
+  static constexpr size_t kChunkBytes = 32 * kKiB;
+  static constexpr int kTypeShift = 12;
+  static_assert(kNameBytesMax <= UINT8_MAX && (S_IFMT >> kTypeShift) <= UINT8_MAX);
 
-  std::string bytes_;
+  struct Chunk {
+    std::unique_ptr<char[]> bytes;
+    uint32_t used = 0;
+  };
+
+  std::vector<Chunk> chunks_;
+  size_t memory_bytes_ = 0;
 };
 
 }  // namespace varve

@@ -95,7 +95,8 @@ Task<Result<OpenedDirectory>> FileSystem::OpenDirectory(InodeNumber inode) {
   opened.handle = core_->streams.Add(std::move(stream));
   // A reading of which the time is to be noted has to be seen.
   if (!AccessIsDue(*core_, loaded->inode())) {
-    opened.may_keep = listing != nullptr && core_->streams.TryLetKernelKeep(opened.handle);
+    opened.may_keep =
+        listing != nullptr && listing->IsWorthKeeping() && core_->streams.TryLetKernelKeep(opened.handle);
     opened.may_keep_earlier = opened.may_keep && listing->ExchangeOffered();
   }
   co_return opened;
@@ -153,6 +154,7 @@ Task<Status> FileSystem::List(DirectoryHandle handle, uint64_t offset, Directory
     if (stream->listing()->version() != version || !names_follow) {
       stream->LeaveListing(PassedAt(offset));
     } else if (!plus) {
+      stream->listing()->CountRequest();
       stream->listing()->Show(PassedAt(offset), sink);
       co_return Status();
     }
