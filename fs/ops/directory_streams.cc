@@ -27,38 +27,65 @@ class NamesSink final : public DirectorySink {
 
 }  // namespace
 
-void DirectoryStream::Restart() {
+void DirectoryStream::Restart(uint64_t version, bool record) {
   names_.Clear();
   marks_.Clear();
   last_name_.reset();
   listing_ = nullptr;
-  recording_ = nullptr;
+  recording_ = record ? std::make_shared<Listing>(inode_, version) : nullptr;
 }
 
 void DirectoryStream::LeaveListing(uint64_t passed) {
-  names_.Clear();
-  NamesSink sink(names_);
-  listing_->Show(0, sink);
-  last_name_.emplace(names_.end() == 0 ? std::string_view() : names_.At(names_.end() - 1));
+  recording_ = std::exchange(listing_, nullptr);
+  last_name_.emplace(LastRemembered());
+  StopRecording();
   const uint64_t reached = std::min(passed, names_.end());
   names_.Trim(reached == 0 ? 0 : reached - 1);
-  listing_ = nullptr;
 }
 
-void DirectoryStream::Record(const DirectoryEntry& entry, uint64_t ordinal) {
-  if (recording_ != nullptr && ordinal == recording_->size() && !recording_->Append(entry)) {
+void DirectoryStream::NotePassed(const DirectoryEntry& entry, uint64_t ordinal) {
+  if (ordinal != remembered()) {
+    return;
+  }
+  if (recording_ != nullptr) {
+    if (recording_->Append(entry)) {
+      return;
+    }
+    StopRecording();
+  }
+  names_.Append(entry.name);
+}
+
+void DirectoryStream::StopRecording() {
+  if (recording_ != nullptr) {
+    names_.Clear();
+    NamesSink sink(names_);
+    recording_->Show(0, sink);
     recording_ = nullptr;
   }
 }
 
-std::shared_ptr<Listing> DirectoryStream::FinishRecording(uint64_t version) {
-  std::shared_ptr<Listing> recorded = std::exchange(recording_, nullptr);
-  if (recorded == nullptr || recorded->version() != version || recorded->size() != names_.end()) {
+void DirectoryStream::StopRecordingOfOther(uint64_t version) {
+  if (recording_ != nullptr && recording_->version() != version) {
+    StopRecording();
+  }
+}
+
+void DirectoryStream::CountRequest() {
+  if (Listing* counted = listing_ != nullptr ? listing_.get() : recording_.get()) {
+    counted->CountRequest();
+  }
+}
+
+std::shared_ptr<Listing> DirectoryStream::FinishRecording() {
+  if (recording_ == nullptr || listing_ != nullptr ||
+      (iterator_ != nullptr && recording_->size() != passed_)) {
     return nullptr;
   }
-  recorded->Complete();
-  listing_ = recorded;
-  return recorded;
+  last_name_.emplace(LastRemembered());
+  recording_->Complete();
+  listing_ = recording_;
+  return std::exchange(recording_, nullptr);
 }
 
 std::string_view DirectoryStream::NameAtIterator() const {
@@ -70,10 +97,26 @@ bool DirectoryStream::MayBeShown() {
   if (!IsName(name_)) {
     return false;
   }
-  while (passed_ < names_.end() && names_.At(passed_) < name_) {
+  const uint64_t known = remembered();
+  while (passed_ < known && Remembered(passed_) < name_) {
     ++passed_;
   }
-  return passed_ == names_.end() || names_.At(passed_) == name_;
+  return passed_ >= known || Remembered(passed_) == name_;
+}
+
+std::string_view DirectoryStream::LastRemembered() const {
+  const bool remembers_none =
+      recording_ != nullptr ? recording_->size() == 0 : names_.first() == names_.end();
+  return remembers_none ? std::string_view() : Remembered(remembered() - 1);
+}
+
+PassedNames::Place DirectoryStream::Nearest(uint64_t passed) const {
+  if (recording_ == nullptr) {
+    return names_.Nearest(passed);
+  }
+  const uint64_t known = std::min(passed, recording_->size());
+  return known == 0 ? PassedNames::Place()
+                    : PassedNames::Place{known, std::string(recording_->Name(known - 1))};
 }
 
 Step DirectoryStream::Settle(Step moved) {
@@ -106,7 +149,11 @@ Task<void> DirectoryStream::Seek(const PassedNames::Place& place) {
 }
 
 Task<Status> DirectoryStream::MoveTo(uint64_t passed, bool whole_values) {
-  const PassedNames::Place place = names_.Nearest(passed);
+  PassedNames::Place place = Nearest(passed);
+  if (recording_ != nullptr && place.passed != passed) {
+    // What lies between was not shown, so it is found by counting.
+    StopRecording();
+  }
   if (last_name_ && place.passed == passed && place.last >= *last_name_) {
     co_return Status();
   }
@@ -128,11 +175,14 @@ Task<Status> DirectoryStream::MoveTo(uint64_t passed, bool whole_values) {
                                   .is_short = is_first && whole_values,
                                   .outlines = !whole_values,
                                   .marks = &marks_});
-  if (place.passed < names_.first()) {
+  if (recording_ == nullptr && place.passed < names_.first()) {
     names_.Forget(place.passed);
   }
   co_await Seek(place);
   while (Valid() && passed_ < passed) {
+    if (passed_ == names_.end()) {
+      names_.Append(name_);
+    }
     if (Next() == Step::kNeedsIo) {
       co_await Load();
     }
@@ -145,9 +195,6 @@ Task<Status> DirectoryStream::MoveTo(uint64_t passed, bool whole_values) {
 }
 
 Step DirectoryStream::Next() {
-  if (passed_ == names_.end()) {
-    names_.Append(name_);
-  }
   ++passed_;
   return Settle(iterator_->Next());
 }
@@ -162,7 +209,7 @@ Task<void> DirectoryStream::NoteEnd() {
       last_name_.emplace(NameAtIterator());
     }
   } else if (iterator_->status().ok()) {
-    last_name_.emplace(names_.first() == names_.end() ? std::string_view() : names_.At(names_.end() - 1));
+    last_name_.emplace(LastRemembered());
   }
 }
 
@@ -208,9 +255,14 @@ bool DirectoryStreams::TryLetKernelKeep(DirectoryHandle handle) {
          kept_by_kernel_.try_emplace(found->second->inode().value, handle.value).second;
 }
 
+bool DirectoryStreams::AreFew() const {
+  const std::lock_guard lock(mutex_);
+  return streams_.size() <= kFewMax;
+}
+
 bool DirectoryStreams::TryBeginWalk() {
   const std::lock_guard lock(mutex_);
-  if (streams_.size() > kWalkedAheadMax) {
+  if (streams_.size() > kFewMax) {
     return false;
   }
   ++walks_;

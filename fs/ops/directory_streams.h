@@ -36,26 +36,31 @@ class DirectoryStream {
   // Entries that were walked over before they are asked for, and whose turn it is to walk. Restart leaves it
   // alone.
   ListingAhead& ahead() { return ahead_; }
-  // Begins a new pass, of the directory as it is at the next MoveTo.
-  void Restart();
+  // Begins a new pass, of the directory as it is at the next MoveTo, and at `version` (InodeLocks).
+  // `record`: what it shows may be kept.
+  void Restart(uint64_t version, bool record);
   // What the pass shows: it was walked over before, by this stream or another. nullptr: nobody has.
   const std::shared_ptr<Listing>& listing() const { return listing_; }
   void set_listing(std::shared_ptr<Listing> listing) { listing_ = std::move(listing); }
   // The pass goes on behind `passed` entries of listing(), in the directory as it is now: it shows what that
   // said and is still there. listing() is nullptr then. Precondition: there is one.
   void LeaveListing(uint64_t passed);
-  // Notes what the pass shows from now on, of the directory at that version.
-  void BeginRecording(uint64_t version) { recording_ = std::make_shared<Listing>(inode_, version); }
-  void StopRecording() { recording_ = nullptr; }
-  // Ignored where nothing is recorded, or where entries before this one were not.
-  void Record(const DirectoryEntry& entry, uint64_t ordinal);
-  // The pass has come to its end, with the directory at `version`. What it noted becomes listing(), and is
-  // returned, if it is all of the directory at that version.
-  std::shared_ptr<Listing> FinishRecording(uint64_t version);
+  // An entry was shown. What is shown again, or has something before it that never was, is no news.
+  void NotePassed(const DirectoryEntry& entry, uint64_t ordinal);
+  // The directory may no longer be as it was when the pass began: what it shows is nothing to be kept.
+  void StopRecording();
+  // The same, if the directory is not at the version of then.
+  void StopRecordingOfOther(uint64_t version);
+  // A request was answered, or is about to be.
+  void CountRequest();
+  // Called behind a walk to the end, before Rest, with the directory as it was when the pass began. What was
+  // noted becomes listing(), and is returned, if nothing is missing and there was no listing().
+  std::shared_ptr<Listing> FinishRecording();
   // Behind `passed` entries, or to the end, on the newest state of the store, which is then held until Rest.
   // Without `whole_values`, value() is what DecodeDirentSummary needs of it at least.
   Task<Status> MoveTo(uint64_t passed, bool whole_values);
-  // Passes the entry; kNeedsIo: Load() completes it. Precondition: Valid().
+  // Passes the entry, which NotePassed was told if it was shown; kNeedsIo: Load() completes it. Precondition:
+  // Valid().
   [[nodiscard]] Step Next();
   Task<void> Load();
   // What ended it, where it is not Valid().
@@ -76,6 +81,14 @@ class DirectoryStream {
   std::string_view NameAtIterator() const;
   // Whether the entry name_ is to be shown; notes that remembered names before it are gone.
   bool MayBeShown();
+  // What is remembered of the pass.
+  PassedNames::Place Nearest(uint64_t passed) const;
+  uint64_t remembered() const { return recording_ != nullptr ? recording_->size() : names_.end(); }
+  // Empty: nothing is.
+  std::string_view LastRemembered() const;
+  std::string_view Remembered(uint64_t ordinal) const {
+    return recording_ != nullptr ? recording_->Name(ordinal) : names_.At(ordinal);
+  }
   // A pass ends where the directory ended when its first call did: who makes or renames a file for each one
   // that is shown would often come to no end otherwise.
   Task<void> NoteEnd();
@@ -86,6 +99,8 @@ class DirectoryStream {
   uint64_t keep_from_ = 0;                   // names before may be trimmed
   uint64_t passed_ = 0;
   std::string_view name_;  // of the entry that is shown
+  // One of the two remembers what was passed.
+  std::shared_ptr<Listing> recording_;
   PassedNames names_;
   // What was read ahead for one call is there for the next.
   ReadAheadMarks marks_;
@@ -93,16 +108,15 @@ class DirectoryStream {
   bool whole_values_ = false;
   std::optional<std::string> last_name_;  // nothing behind it is shown in this pass
   std::shared_ptr<Listing> listing_;
-  std::shared_ptr<Listing> recording_;
   ListingAhead ahead_;
 };
 
 // Any thread.
 class DirectoryStreams {
  public:
-  // With more open directories than that nothing is walked ahead of listings, so that they hold little
-  // memory.
-  static constexpr size_t kWalkedAheadMax = 64;
+  // With more open directories than that nothing is walked ahead of listings, and none is kept, so that they
+  // hold little memory.
+  static constexpr size_t kFewMax = 64;
 
   DirectoryHandle Add(std::shared_ptr<DirectoryStream> stream);
   // nullptr: no such handle.
@@ -113,6 +127,8 @@ class DirectoryStreams {
   // the kernel keeps while the other stands in the midst of it; places in it would then mean nothing, and the
   // kernel take them for the end (fuse_readdir_cached). Lasts until Remove.
   bool TryLetKernelKeep(DirectoryHandle handle);
+  // Whether so few are open that each may hold some megabytes for a while.
+  bool AreFew() const;
   // False: there is to be no walk ahead of a listing now. Otherwise EndWalk is the last that it does.
   bool TryBeginWalk();
   void EndWalk();

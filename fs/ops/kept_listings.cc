@@ -21,16 +21,26 @@ void Listing::Complete() {
   marks_.shrink_to_fit();
 }
 
+PackedEntries::Place Listing::PlaceOf(uint64_t ordinal) const {
+  PackedEntries::Place place = marks_[ordinal / kMarkEvery];
+  for (uint64_t i = ordinal % kMarkEvery; i > 0; --i) {
+    entries_.Read(place);
+  }
+  return place;
+}
+
 void Listing::Show(uint64_t first, DirectorySink& sink) const {
   if (first >= size_) {
     return;
   }
-  PackedEntries::Place place = marks_[first / kMarkEvery];
-  for (uint64_t i = first % kMarkEvery; i > 0; --i) {
-    entries_.Read(place);
-  }
+  PackedEntries::Place place = PlaceOf(first);
   while (place != entries_.end() && sink.Add(entries_.Read(place))) {
   }
+}
+
+std::string_view Listing::Name(uint64_t ordinal) const {
+  PackedEntries::Place place = PlaceOf(ordinal);
+  return entries_.Read(place).name;
 }
 
 std::shared_ptr<Listing> KeptListings::Find(InodeNumber directory, uint64_t version) {

@@ -8,6 +8,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -42,6 +43,8 @@ class Listing {
 
   // Shows the entries from `first` on, as many as the sink takes.
   void Show(uint64_t first, DirectorySink& sink) const;
+  // Precondition: ordinal < size(). Valid until the next change.
+  std::string_view Name(uint64_t ordinal) const;
   // A request was answered from it, or made part of it.
   void CountRequest() { requests_.fetch_add(1, std::memory_order_relaxed); }
   // Whether it was asked for often enough that the kernel may well keep it: that costs the next listing as
@@ -57,6 +60,8 @@ class Listing {
   // The kernel copies so many entries, each by itself, into pages of the directory in the time of one request
   // that is answered from memory.
   static constexpr uint64_t kEntriesARequest = 32;
+
+  PackedEntries::Place PlaceOf(uint64_t ordinal) const;
 
   const InodeNumber directory_;
   const uint64_t version_;

@@ -56,15 +56,15 @@ class SliceAhead final : public DirectorySink {
 };
 
 // Passes entries on, and lets the stream note what was taken.
-class RecordingSink final : public DirectorySink {
+class NotingSink final : public DirectorySink {
  public:
-  RecordingSink(DirectoryStream& stream, DirectorySink& into) : stream_(stream), into_(into) {}
+  NotingSink(DirectoryStream& stream, DirectorySink& into) : stream_(stream), into_(into) {}
 
   bool Add(const DirectoryEntry& entry) override {
     if (!into_.Add(entry)) {
       return false;
     }
-    stream_.Record(entry, entry.next_offset - kDots - 1);
+    stream_.NotePassed(entry, entry.next_offset - kDots - 1);
     return true;
   }
 
@@ -103,18 +103,17 @@ Task<Result<OpenedDirectory>> FileSystem::OpenDirectory(InodeNumber inode) {
 }
 
 Task<void> FileSystem::BeginPass(DirectoryStream& stream) {
-  const std::shared_ptr<Listing> before = stream.listing();
-  stream.Restart();
+  std::shared_ptr<Listing> listing = stream.listing();
   const std::optional<Result<LoadedInode>> directory = core_->TryLoad(stream.inode());
   if (directory && directory->ok() && AccessIsDue(*core_, (*directory)->inode())) {
     co_await NoteAccess(*core_, stream.inode());
   }
   const uint64_t version = core_->locks.Version(stream.inode());
-  const bool is_as_before = before != nullptr && before->version() == version;
-  stream.set_listing(is_as_before ? before : core_->listings.Find(stream.inode(), version));
-  if (stream.listing() == nullptr) {
-    stream.BeginRecording(version);
+  if (listing == nullptr || listing->version() != version) {
+    listing = core_->listings.Find(stream.inode(), version);
   }
+  stream.Restart(version, core_->streams.AreFew());
+  stream.set_listing(std::move(listing));
 }
 
 Task<Status> FileSystem::List(DirectoryHandle handle, uint64_t offset, DirectorySink& sink, bool plus) {
@@ -127,9 +126,12 @@ Task<Status> FileSystem::List(DirectoryHandle handle, uint64_t offset, Directory
   if (offset == 0) {
     co_await BeginPass(*stream);
   }
-  RecordingSink recorder(*stream, sink);
-  if (!plus && ahead.Holds(offset, core_->locks.Version(stream->inode()))) {
-    ahead.Take(recorder);
+  const uint64_t version = core_->locks.Version(stream->inode());
+  stream->StopRecordingOfOther(version);
+  stream->CountRequest();
+  NotingSink noting(*stream, sink);
+  if (!plus && ahead.Holds(offset, version)) {
+    ahead.Take(noting);
     if (!ahead.is_short()) {
       if (ahead.is_wanted()) {
         co_await OfferWalk(stream, ahead.offset());
@@ -149,30 +151,28 @@ Task<Status> FileSystem::List(DirectoryHandle handle, uint64_t offset, Directory
   }
   // Whoever asks for attributes a second time wants them all.
   const bool names_follow = !plus || offset == 0;
-  const uint64_t version = core_->locks.Version(stream->inode());
   if (stream->listing() != nullptr) {
     if (stream->listing()->version() != version || !names_follow) {
       stream->LeaveListing(PassedAt(offset));
     } else if (!plus) {
-      stream->listing()->CountRequest();
       stream->listing()->Show(PassedAt(offset), sink);
       co_return Status();
     }
   }
   Status listed = co_await stream->MoveTo(PassedAt(offset), plus);
   if (listed.ok()) {
-    listed = co_await ListStream(*stream, recorder, plus, version);
+    listed = co_await ListStream(*stream, noting, plus, version);
   }
   const bool more = listed.ok() && stream->Valid();
   const uint64_t next_offset = more ? stream->passed() + kDots : 0;
-  co_await stream->Rest();
   if (!core_->locks.Unchanged(stream->inode(), version)) {
     stream->StopRecording();
   } else if (listed.ok() && !more) {
-    if (std::shared_ptr<Listing> listing = stream->FinishRecording(version)) {
+    if (std::shared_ptr<Listing> listing = stream->FinishRecording()) {
       core_->listings.Keep(std::move(listing));
     }
   }
+  co_await stream->Rest();
   if (more && names_follow && stream->listing() == nullptr && ahead.is_wanted()) {
     co_await OfferWalk(stream, next_offset);
   }
