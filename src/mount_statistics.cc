@@ -47,9 +47,9 @@ std::string MountStatisticsJson(std::string_view store_json, const FileSystemSta
   // An empty object has no member to put a comma after.
   const std::string_view separator = json.find('"') == std::string::npos ? "" : ",";
   json += fmt::format(R"({}"filesystem":{{"nodes":{},"node_bytes":{},"accesses_noted":{},)"
-                      R"("orphans_waiting":{},"deletes_reaped":{}}})",
+                      R"("listing_bytes":{},"orphans_waiting":{},"deletes_reaped":{}}})",
                       separator, filesystem.nodes, filesystem.node_bytes, filesystem.accesses_noted,
-                      filesystem.orphans_waiting, filesystem.deletes_reaped);
+                      filesystem.listing_bytes, filesystem.orphans_waiting, filesystem.deletes_reaped);
   json += fmt::format(
       R"(,"fuse":{{"transport":"{}","reactors":{},"clients_kept":{},"sleeps":{},"replies_unwanted":{},)",
       transports.front()->name(), channels.size(),

@@ -155,6 +155,7 @@ FileSystemStatistics FileSystem::Statistics() const {
   statistics.nodes = core_->nodes.size();
   statistics.node_bytes = core_->nodes.memory_bytes();
   statistics.accesses_noted = core_->accesses.size();
+  statistics.listing_bytes = core_->listings.bytes();
   statistics.orphans_waiting = core_->reaper.waiting();
   statistics.deletes_reaped = core_->reaper.deletes_written();
   return statistics;

@@ -163,6 +163,7 @@ struct FileSystemStatistics {
   uint64_t nodes = 0;           // that the kernel remembers
   uint64_t node_bytes = 0;      // what they cost in memory
   uint64_t accesses_noted = 0;  // times that are kept apart from their files (NotedAccesses)
+  uint64_t listing_bytes = 0;   // what listings that are kept take of memory (KeptListings)
   uint64_t orphans_waiting = 0;
   uint64_t deletes_reaped = 0;  // records of what files without a name left; a range of chunks is one
 };

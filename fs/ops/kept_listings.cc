@@ -38,6 +38,11 @@ void Listing::Show(uint64_t first, DirectorySink& sink) const {
   }
 }
 
+InodeNumber Listing::first_inode() const {
+  PackedEntries::Place place;
+  return entries_.Read(place).inode;
+}
+
 std::string_view Listing::Name(uint64_t ordinal) const {
   PackedEntries::Place place = PlaceOf(ordinal);
   return entries_.Read(place).name;

@@ -33,6 +33,8 @@ class Listing {
   InodeNumber directory() const { return directory_; }
   uint64_t version() const { return version_; }
   uint64_t size() const { return size_; }
+  // The file of the first name. Precondition: size() != 0.
+  InodeNumber first_inode() const;
   size_t bytes() const {
     return kOverheadBytes + entries_.memory_bytes() + marks_.capacity() * sizeof(marks_[0]);
   }
@@ -59,7 +61,7 @@ class Listing {
   static constexpr uint64_t kMarkEvery = 64;
   // The kernel copies so many entries, each by itself, into pages of the directory in the time of one request
   // that is answered from memory.
-  static constexpr uint64_t kEntriesARequest = 32;
+  static constexpr uint64_t kEntriesARequest = 64;
 
   PackedEntries::Place PlaceOf(uint64_t ordinal) const;
 

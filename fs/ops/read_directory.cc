@@ -97,7 +97,10 @@ Task<Result<OpenedDirectory>> FileSystem::OpenDirectory(InodeNumber inode) {
   if (!AccessIsDue(*core_, loaded->inode())) {
     opened.may_keep =
         listing != nullptr && listing->IsWorthKeeping() && core_->streams.TryLetKernelKeep(opened.handle);
-    opened.may_keep_earlier = opened.may_keep && listing->ExchangeOffered();
+    // The kernel begins a listing by asking for attributes as well. Where it has forgotten the first, it asks
+    // for many by one request if it has to list anew, and for each by one of its own if it has not.
+    opened.may_keep_earlier = opened.may_keep && listing->ExchangeOffered() &&
+                              (listing->size() == 0 || core_->nodes.Contains(listing->first_inode()));
   }
   co_return opened;
 }

@@ -247,7 +247,7 @@ TEST_F(ListedAgain, AHandleGoesOnFromAPlaceOfTheListingWhateverHasChangedSince) 
 }
 
 TEST_F(ListedAgain, OneHandleAtATimeMayBeKeptByTheKernelAndOnlyOfWhatIsComplete) {
-  MakeMany(0, 300);
+  MakeMany(0, 600);
   OpenedDirectory first = Open();
   EXPECT_FALSE(first.may_keep);
   // Not to its end.
@@ -268,18 +268,26 @@ TEST_F(ListedAgain, OneHandleAtATimeMayBeKeptByTheKernelAndOnlyOfWhatIsComplete)
   t_.fs->ReleaseDirectory(first.handle);
   EXPECT_FALSE(Open().may_keep);
   t_.fs->ReleaseDirectory(second.handle);
-  const OpenedDirectory fourth = Open();
+  // The kernel knows none of the files: whoever wants to know about them had better be told of many at once.
+  OpenedDirectory fourth = Open();
+  EXPECT_TRUE(fourth.may_keep);
+  EXPECT_FALSE(fourth.may_keep_earlier);
+  t_.fs->ReleaseDirectory(fourth.handle);
+  const Result<Attributes> known = t_.Run(t_.fs->Lookup(kRootInode, NameOf(0)));
+  ASSERT_TRUE(known.ok());
+  fourth = Open();
   EXPECT_TRUE(fourth.may_keep);
   EXPECT_TRUE(fourth.may_keep_earlier);
   t_.fs->ReleaseDirectory(fourth.handle);
 
   // What the kernel kept says something else.
-  MakeMany(300, 301);
+  MakeMany(600, 601);
   EXPECT_FALSE(Open().may_keep);
   ListBySmallAnswers();
   const OpenedDirectory fifth = Open();
   EXPECT_TRUE(fifth.may_keep);
   EXPECT_FALSE(fifth.may_keep_earlier);
+  t_.fs->Forget(known->inode, 1);
 }
 
 TEST_F(ListedAgain, AParentThatChangedIsSeen) {
