@@ -65,21 +65,17 @@ void DirectoryStream::StopRecording() {
   }
 }
 
-void DirectoryStream::StopRecordingOfOther(uint64_t version) {
-  if (recording_ != nullptr && recording_->version() != version) {
-    StopRecording();
-  }
-}
-
 void DirectoryStream::CountRequest() {
   if (Listing* counted = listing_ != nullptr ? listing_.get() : recording_.get()) {
     counted->CountRequest();
   }
 }
 
-std::shared_ptr<Listing> DirectoryStream::FinishRecording() {
-  if (recording_ == nullptr || listing_ != nullptr ||
-      (iterator_ != nullptr && recording_->size() != passed_)) {
+std::shared_ptr<Listing> DirectoryStream::FinishRecording(uint64_t version) {
+  if (recording_ == nullptr || listing_ != nullptr || recording_->version() != version) {
+    return nullptr;
+  }
+  if (iterator_ != nullptr && recording_->size() != passed_) {
     return nullptr;
   }
   last_name_.emplace(LastRemembered());

@@ -47,15 +47,11 @@ class DirectoryStream {
   void LeaveListing(uint64_t passed);
   // An entry was shown. What is shown again, or has something before it that never was, is no news.
   void NotePassed(const DirectoryEntry& entry, uint64_t ordinal);
-  // The directory may no longer be as it was when the pass began: what it shows is nothing to be kept.
-  void StopRecording();
-  // The same, if the directory is not at the version of then.
-  void StopRecordingOfOther(uint64_t version);
   // A request was answered, or is about to be.
   void CountRequest();
-  // Called behind a walk to the end, before Rest, with the directory as it was when the pass began. What was
-  // noted becomes listing(), and is returned, if nothing is missing and there was no listing().
-  std::shared_ptr<Listing> FinishRecording();
+  // Called behind a walk to the end, before Rest, with the directory at `version`. What was noted becomes
+  // listing(), and is returned, if it is all of that, and there was no listing().
+  std::shared_ptr<Listing> FinishRecording(uint64_t version);
   // Behind `passed` entries, or to the end, on the newest state of the store, which is then held until Rest.
   // Without `whole_values`, value() is what DecodeDirentSummary needs of it at least.
   Task<Status> MoveTo(uint64_t passed, bool whole_values);
@@ -81,6 +77,8 @@ class DirectoryStream {
   std::string_view NameAtIterator() const;
   // Whether the entry name_ is to be shown; notes that remembered names before it are gone.
   bool MayBeShown();
+  // What was noted goes to names_, which forgets what lies far back, and will not be kept.
+  void StopRecording();
   // What is remembered of the pass.
   PassedNames::Place Nearest(uint64_t passed) const;
   uint64_t remembered() const { return recording_ != nullptr ? recording_->size() : names_.end(); }

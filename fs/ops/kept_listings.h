@@ -23,7 +23,7 @@ namespace varve {
 class Listing {
  public:
   // A longer one is not kept.
-  static constexpr size_t kBytesMax = 2 * kMiB;
+  static constexpr size_t kBytesMax = 1 * kMiB;
   // Of the Listing itself and what KeptListings needs to find it.
   static constexpr size_t kOverheadBytes = 256;
 

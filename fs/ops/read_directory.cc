@@ -115,7 +115,8 @@ Task<void> FileSystem::BeginPass(DirectoryStream& stream) {
   if (listing == nullptr || listing->version() != version) {
     listing = core_->listings.Find(stream.inode(), version);
   }
-  stream.Restart(version, core_->streams.AreFew());
+  // Nothing is recorded of a directory that somebody is changing.
+  stream.Restart(version, core_->locks.Unchanged(stream.inode(), version) && core_->streams.AreFew());
   stream.set_listing(std::move(listing));
 }
 
@@ -130,7 +131,6 @@ Task<Status> FileSystem::List(DirectoryHandle handle, uint64_t offset, Directory
     co_await BeginPass(*stream);
   }
   const uint64_t version = core_->locks.Version(stream->inode());
-  stream->StopRecordingOfOther(version);
   stream->CountRequest();
   NotingSink noting(*stream, sink);
   if (!plus && ahead.Holds(offset, version)) {
@@ -168,10 +168,9 @@ Task<Status> FileSystem::List(DirectoryHandle handle, uint64_t offset, Directory
   }
   const bool more = listed.ok() && stream->Valid();
   const uint64_t next_offset = more ? stream->passed() + kDots : 0;
-  if (!core_->locks.Unchanged(stream->inode(), version)) {
-    stream->StopRecording();
-  } else if (listed.ok() && !more) {
-    if (std::shared_ptr<Listing> listing = stream->FinishRecording()) {
+  if (listed.ok() && !more) {
+    std::shared_ptr<Listing> listing = stream->FinishRecording(core_->locks.Version(stream->inode()));
+    if (listing != nullptr) {
       core_->listings.Keep(std::move(listing));
     }
   }
