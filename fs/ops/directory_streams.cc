@@ -12,76 +12,35 @@ namespace {
 // Walks are over within milliseconds, and waiting for them is rare: asking now and then is enough.
 constexpr uint64_t kPollNanos = 1'000'000;
 
-class NamesSink final : public DirectorySink {
- public:
-  explicit NamesSink(PassedNames& names) : names_(names) {}
-
-  bool Add(const DirectoryEntry& entry) override {
-    names_.Append(entry.name);
-    return true;
-  }
-
- private:
-  PassedNames& names_;
-};
-
 }  // namespace
 
-void DirectoryStream::Restart(uint64_t version, bool record) {
-  names_.Clear();
+void DirectoryStream::Restart(std::shared_ptr<Listing> listing, std::shared_ptr<Listing> record) {
+  memory_.Restart(std::move(record));
   marks_.Clear();
   last_name_.reset();
-  listing_ = nullptr;
-  recording_ = record ? std::make_shared<Listing>(inode_, version) : nullptr;
+  listing_ = std::move(listing);
 }
 
-void DirectoryStream::LeaveListing(uint64_t passed) {
-  recording_ = std::exchange(listing_, nullptr);
-  last_name_.emplace(LastRemembered());
-  StopRecording();
-  const uint64_t reached = std::min(passed, names_.end());
-  names_.Trim(reached == 0 ? 0 : reached - 1);
-}
-
-void DirectoryStream::NotePassed(const DirectoryEntry& entry, uint64_t ordinal) {
-  if (ordinal != remembered()) {
-    return;
-  }
-  if (recording_ != nullptr) {
-    if (recording_->Append(entry)) {
-      return;
-    }
-    StopRecording();
-  }
-  names_.Append(entry.name);
-}
-
-void DirectoryStream::StopRecording() {
-  if (recording_ != nullptr) {
-    names_.Clear();
-    NamesSink sink(names_);
-    recording_->Show(0, sink);
-    recording_ = nullptr;
-  }
+void DirectoryStream::LeaveListing() {
+  memory_.Follow(std::exchange(listing_, nullptr));
+  last_name_.emplace(memory_.Last());
 }
 
 void DirectoryStream::CountRequest() {
-  if (Listing* counted = listing_ != nullptr ? listing_.get() : recording_.get()) {
+  if (Listing* counted = listing_ != nullptr ? listing_.get() : memory_.recorded()) {
     counted->CountRequest();
   }
 }
 
 std::shared_ptr<Listing> DirectoryStream::FinishRecording(uint64_t version) {
-  if (recording_ == nullptr || listing_ != nullptr || recording_->version() != version) {
+  const Listing* const recorded = memory_.recorded();
+  if (recorded == nullptr || recorded->version() != version ||
+      (iterator_ != nullptr && recorded->size() != passed_)) {
     return nullptr;
   }
-  if (iterator_ != nullptr && recording_->size() != passed_) {
-    return nullptr;
-  }
-  last_name_.emplace(LastRemembered());
-  recording_->Complete();
-  listing_ = recording_;
-  return std::exchange(recording_, nullptr);
+  listing_ = memory_.Complete();
+  last_name_.emplace(memory_.Last());
+  return listing_;
 }
 
 std::string_view DirectoryStream::NameAtIterator() const {
@@ -93,26 +52,11 @@ bool DirectoryStream::MayBeShown() {
   if (!IsName(name_)) {
     return false;
   }
-  const uint64_t known = remembered();
-  while (passed_ < known && Remembered(passed_) < name_) {
+  const uint64_t known = memory_.end();
+  while (passed_ < known && memory_.At(passed_) < name_) {
     ++passed_;
   }
-  return passed_ >= known || Remembered(passed_) == name_;
-}
-
-std::string_view DirectoryStream::LastRemembered() const {
-  const bool remembers_none =
-      recording_ != nullptr ? recording_->size() == 0 : names_.first() == names_.end();
-  return remembers_none ? std::string_view() : Remembered(remembered() - 1);
-}
-
-PassedNames::Place DirectoryStream::Nearest(uint64_t passed) const {
-  if (recording_ == nullptr) {
-    return names_.Nearest(passed);
-  }
-  const uint64_t known = std::min(passed, recording_->size());
-  return known == 0 ? PassedNames::Place()
-                    : PassedNames::Place{known, std::string(recording_->Name(known - 1))};
+  return passed_ >= known || memory_.At(passed_) == name_;
 }
 
 Step DirectoryStream::Settle(Step moved) {
@@ -145,11 +89,7 @@ Task<void> DirectoryStream::Seek(const PassedNames::Place& place) {
 }
 
 Task<Status> DirectoryStream::MoveTo(uint64_t passed, bool whole_values) {
-  PassedNames::Place place = Nearest(passed);
-  if (recording_ != nullptr && place.passed != passed) {
-    // What lies between was not shown, so it is found by counting.
-    StopRecording();
-  }
+  const PassedNames::Place place = memory_.Nearest(passed);
   if (last_name_ && place.passed == passed && place.last >= *last_name_) {
     co_return Status();
   }
@@ -171,18 +111,14 @@ Task<Status> DirectoryStream::MoveTo(uint64_t passed, bool whole_values) {
                                   .is_short = is_first && whole_values,
                                   .outlines = !whole_values,
                                   .marks = &marks_});
-  if (recording_ == nullptr && place.passed < names_.first()) {
-    names_.Forget(place.passed);
-  }
+  memory_.ForgetFrom(place.passed);
   co_await Seek(place);
   while (Valid() && passed_ < passed) {
-    if (passed_ == names_.end()) {
-      names_.Append(name_);
-    }
+    memory_.NoteUnshown(name_, passed_);
     if (Next() == Step::kNeedsIo) {
       co_await Load();
     }
-    names_.Trim(passed_ - 1);
+    memory_.Trim(passed_ - 1);
   }
   // The same place may be asked for again.
   const uint64_t reached = std::min(passed, passed_);
@@ -205,7 +141,7 @@ Task<void> DirectoryStream::NoteEnd() {
       last_name_.emplace(NameAtIterator());
     }
   } else if (iterator_->status().ok()) {
-    last_name_.emplace(LastRemembered());
+    last_name_.emplace(memory_.Last());
   }
 }
 
@@ -214,7 +150,7 @@ Task<void> DirectoryStream::Rest() {
     co_await NoteEnd();
   }
   iterator_ = nullptr;
-  names_.Trim(keep_from_);
+  memory_.Trim(keep_from_);
 }
 
 DirectoryHandle DirectoryStreams::Add(std::shared_ptr<DirectoryStream> stream) {

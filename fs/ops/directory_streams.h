@@ -4,6 +4,7 @@
 // comes back while directories are open.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -20,13 +21,13 @@
 #include "fs/ops/filesystem.h"
 #include "fs/ops/kept_listings.h"
 #include "fs/ops/listing_ahead.h"
-#include "fs/ops/passed_names.h"
+#include "fs/ops/pass_memory.h"
 
 namespace varve {
 
 // One caller at a time, as ahead() says. Places are counted in entries that were passed, "." and ".." not
 // among them. A place that was shown means the same until the pass is restarted, even if its names are gone;
-// going back shows no names that came since. Only what lies further back than PassedNames remembers is found
+// going back shows no names that came since. Only what lies further back than PassMemory remembers is found
 // by counting.
 class DirectoryStream {
  public:
@@ -36,27 +37,36 @@ class DirectoryStream {
   // Entries that were walked over before they are asked for, and whose turn it is to walk. Restart leaves it
   // alone.
   ListingAhead& ahead() { return ahead_; }
-  // Begins a new pass, of the directory as it is at the next MoveTo, and at `version` (InodeLocks).
-  // `record`: what it shows may be kept.
-  void Restart(uint64_t version, bool record);
+  // Begins a new pass, of the directory as it is at the next MoveTo. `listing`: it is known what that is.
+  // `record`: what the pass shows is noted there. Both may be nullptr.
+  void Restart(std::shared_ptr<Listing> listing, std::shared_ptr<Listing> record);
   // What the pass shows: it was walked over before, by this stream or another. nullptr: nobody has.
   const std::shared_ptr<Listing>& listing() const { return listing_; }
-  void set_listing(std::shared_ptr<Listing> listing) { listing_ = std::move(listing); }
-  // The pass goes on behind `passed` entries of listing(), in the directory as it is now: it shows what that
-  // said and is still there. listing() is nullptr then. Precondition: there is one.
-  void LeaveListing(uint64_t passed);
-  // An entry was shown. What is shown again, or has something before it that never was, is no news.
-  void NotePassed(const DirectoryEntry& entry, uint64_t ordinal);
+  // The pass goes on in the directory as it is now: it shows what listing() says and is still there.
+  // listing() is nullptr then. Precondition: it is not now.
+  void LeaveListing();
+  // The pass has shown something else than listing(), which is nullptr from now on.
+  void DropListing() { listing_ = nullptr; }
+  // An entry was shown.
+  void NotePassed(const DirectoryEntry& entry, uint64_t ordinal) { memory_.Note(entry, ordinal); }
   // A request was answered, or is about to be.
   void CountRequest();
   // Called behind a walk to the end, before Rest, with the directory at `version`. What was noted becomes
-  // listing(), and is returned, if it is all of that, and there was no listing().
+  // listing(), and is returned, if it is all of that.
   std::shared_ptr<Listing> FinishRecording(uint64_t version);
+  // In every offset of the pass: those of different passes through one handle are different where the kernel
+  // may keep what it shows, since it adds to what it has wherever an offset fits (fuse_add_dirent_to_cache).
+  uint64_t offset_base() const { return offset_base_; }
+  void set_offset_base(uint64_t base) { offset_base_ = base; }
+  // The version of the directory of which the kernel may keep what the handle shows, since it was opened;
+  // nullopt: it may not.
+  std::optional<uint64_t> kernel_keeps() const { return kernel_keeps_; }
+  void set_kernel_keeps(uint64_t version) { kernel_keeps_ = version; }
   // Behind `passed` entries, or to the end, on the newest state of the store, which is then held until Rest.
   // Without `whole_values`, value() is what DecodeDirentSummary needs of it at least.
   Task<Status> MoveTo(uint64_t passed, bool whole_values);
-  // Passes the entry, which NotePassed was told if it was shown; kNeedsIo: Load() completes it. Precondition:
-  // Valid().
+  // Passes the entry, which NotePassed has noted if it was shown; kNeedsIo: Load() completes it.
+  // Precondition: Valid().
   [[nodiscard]] Step Next();
   Task<void> Load();
   // What ended it, where it is not Valid().
@@ -77,16 +87,6 @@ class DirectoryStream {
   std::string_view NameAtIterator() const;
   // Whether the entry name_ is to be shown; notes that remembered names before it are gone.
   bool MayBeShown();
-  // What was noted goes to names_, which forgets what lies far back, and will not be kept.
-  void StopRecording();
-  // What is remembered of the pass.
-  PassedNames::Place Nearest(uint64_t passed) const;
-  uint64_t remembered() const { return recording_ != nullptr ? recording_->size() : names_.end(); }
-  // Empty: nothing is.
-  std::string_view LastRemembered() const;
-  std::string_view Remembered(uint64_t ordinal) const {
-    return recording_ != nullptr ? recording_->Name(ordinal) : names_.At(ordinal);
-  }
   // A pass ends where the directory ended when its first call did: who makes or renames a file for each one
   // that is shown would often come to no end otherwise.
   Task<void> NoteEnd();
@@ -97,15 +97,15 @@ class DirectoryStream {
   uint64_t keep_from_ = 0;                   // names before may be trimmed
   uint64_t passed_ = 0;
   std::string_view name_;  // of the entry that is shown
-  // One of the two remembers what was passed.
-  std::shared_ptr<Listing> recording_;
-  PassedNames names_;
+  PassMemory memory_;
   // What was read ahead for one call is there for the next.
   ReadAheadMarks marks_;
   // Of the last MoveTo.
   bool whole_values_ = false;
   std::optional<std::string> last_name_;  // nothing behind it is shown in this pass
   std::shared_ptr<Listing> listing_;
+  uint64_t offset_base_ = 0;
+  std::optional<uint64_t> kernel_keeps_;
   ListingAhead ahead_;
 };
 
@@ -115,6 +115,8 @@ class DirectoryStreams {
   // With more open directories than that nothing is walked ahead of listings, and none is kept, so that they
   // hold little memory.
   static constexpr size_t kFewMax = 64;
+  // Of an offset, without its base.
+  static constexpr int kPlaceBits = 40;
 
   DirectoryHandle Add(std::shared_ptr<DirectoryStream> stream);
   // nullptr: no such handle.
@@ -122,11 +124,15 @@ class DirectoryStreams {
   void Remove(DirectoryHandle handle);
   // Whether the kernel may keep what this open directory shows, and answer its reader from what it kept: one
   // of each directory may at a time. Were there two, and the directory changed, one of them could renew what
-  // the kernel keeps while the other stands in the midst of it; places in it would then mean nothing, and the
-  // kernel take them for the end (fuse_readdir_cached). Lasts until Remove.
+  // the kernel keeps while the other stands in the midst of it, at an offset that means another name there.
+  // Lasts until Remove.
   bool TryLetKernelKeep(DirectoryHandle handle);
-  // Whether so few are open that each may hold some megabytes for a while.
+  // Whether so few are open that each may hold a listing.
   bool AreFew() const;
+  // For DirectoryStream::set_offset_base: another each time, in the bits above kPlaceBits.
+  uint64_t NewOffsetBase() {
+    return (bases_.fetch_add(1, std::memory_order_relaxed) % kBasesMax + 1) << kPlaceBits;
+  }
   // False: there is to be no walk ahead of a listing now. Otherwise EndWalk is the last that it does.
   bool TryBeginWalk();
   void EndWalk();
@@ -134,6 +140,10 @@ class DirectoryStreams {
   Task<void> Close();
 
  private:
+  // Offsets are signed.
+  static constexpr uint64_t kBasesMax = uint64_t{1} << (62 - kPlaceBits);
+
+  std::atomic<uint64_t> bases_{0};
   mutable std::mutex mutex_;
   std::unordered_map<uint64_t, std::shared_ptr<DirectoryStream>> streams_;
   std::unordered_map<uint64_t, uint64_t> kept_by_kernel_;  // of a directory's number: the handle

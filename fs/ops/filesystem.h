@@ -169,6 +169,7 @@ struct FileSystemStatistics {
 };
 
 class DirectoryStream;
+class Listing;
 class FileSystemCore;
 
 // Writes the root directory and the format record into an empty store. kExists when there is a namespace
@@ -271,6 +272,8 @@ class FileSystem {
  private:
   explicit FileSystem(std::unique_ptr<FileSystemCore> core);
   Task<Status> List(DirectoryHandle handle, uint64_t offset, DirectorySink& sink, bool plus);
+  // nullptr: none is kept of the directory at that version, or too many directories are open.
+  std::shared_ptr<Listing> KnownListing(InodeNumber directory, uint64_t version);
   // Offset 0 of a stream.
   Task<void> BeginPass(DirectoryStream& stream);
   // `version`: that of the directory before the stream was moved to where it stands.

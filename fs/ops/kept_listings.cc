@@ -5,9 +5,11 @@
 namespace varve {
 
 bool Listing::Append(const DirectoryEntry& entry) {
-  if (entries_.memory_bytes() > kBytesMax) {
+  const size_t bytes = PackedEntries::BytesOf(entry);
+  if (entry_bytes_ + bytes > kBytesMax) {
     return false;
   }
+  entry_bytes_ += bytes;
   const PackedEntries::Place place = entries_.Append(entry);
   if (size_ % kMarkEvery == 0) {
     marks_.push_back(place);
@@ -49,13 +51,14 @@ std::string_view Listing::Name(uint64_t ordinal) const {
 }
 
 std::shared_ptr<Listing> KeptListings::Find(InodeNumber directory, uint64_t version) {
+  Order removed;
   const std::lock_guard lock(mutex_);
   const auto found = by_directory_.find(directory.value);
   if (found == by_directory_.end()) {
     return nullptr;
   }
   if ((*found->second)->version() != version) {
-    Remove(found->second);
+    RemoveLocked(found->second, removed);
     return nullptr;
   }
   order_.splice(order_.begin(), order_, found->second);
@@ -63,23 +66,24 @@ std::shared_ptr<Listing> KeptListings::Find(InodeNumber directory, uint64_t vers
 }
 
 void KeptListings::Keep(std::shared_ptr<Listing> listing) {
+  Order removed;
   const std::lock_guard lock(mutex_);
   const auto found = by_directory_.find(listing->directory().value);
   if (found != by_directory_.end()) {
-    Remove(found->second);
+    RemoveLocked(found->second, removed);
   }
   bytes_ += listing->bytes();
   order_.push_front(std::move(listing));
   by_directory_[order_.front()->directory().value] = order_.begin();
   while (bytes_ > kBytesMax) {
-    Remove(std::prev(order_.end()));
+    RemoveLocked(std::prev(order_.end()), removed);
   }
 }
 
-void KeptListings::Remove(Order::iterator listing) {
+void KeptListings::RemoveLocked(Order::iterator listing, Order& removed) {
   bytes_ -= (*listing)->bytes();
   by_directory_.erase((*listing)->directory().value);
-  order_.erase(listing);
+  removed.splice(removed.end(), order_, listing);
 }
 
 size_t KeptListings::bytes() const {

@@ -69,6 +69,7 @@ class Listing {
   const uint64_t version_;
   uint64_t size_ = 0;
   PackedEntries entries_;
+  size_t entry_bytes_ = 0;
   std::vector<PackedEntries::Place> marks_;  // of the entries 0, 64, 128, …
   std::atomic<uint64_t> requests_{0};
   std::atomic<bool> offered_{false};
@@ -83,12 +84,14 @@ class KeptListings {
   std::shared_ptr<Listing> Find(InodeNumber directory, uint64_t version);
   // Precondition: it is complete.
   void Keep(std::shared_ptr<Listing> listing);
+  // Without those that only open directories still hold.
   size_t bytes() const;
 
  private:
   using Order = std::list<std::shared_ptr<Listing>>;
 
-  void Remove(Order::iterator listing);
+  // Into `removed`, which the caller empties once it has let go of the mutex.
+  void RemoveLocked(Order::iterator listing, Order& removed);
 
   mutable std::mutex mutex_;
   Order order_;  // the front was asked for last

@@ -55,22 +55,44 @@ class SliceAhead final : public DirectorySink {
   bool is_full_ = false;
 };
 
-// Passes entries on, and lets the stream note what was taken.
-class NotingSink final : public DirectorySink {
+// Passes entries on with the offsets of their pass, and lets the stream note what was taken.
+class PassSink final : public DirectorySink {
  public:
-  NotingSink(DirectoryStream& stream, DirectorySink& into) : stream_(stream), into_(into) {}
+  PassSink(DirectoryStream& stream, DirectorySink& into)
+      : stream_(stream), into_(into), base_(stream.offset_base()) {}
 
   bool Add(const DirectoryEntry& entry) override {
-    if (!into_.Add(entry)) {
+    if (!Show(entry)) {
       return false;
     }
     stream_.NotePassed(entry, entry.next_offset - kDots - 1);
     return true;
   }
+  // Without a note.
+  bool Show(const DirectoryEntry& entry) {
+    if (base_ == 0) {
+      return into_.Add(entry);
+    }
+    DirectoryEntry shown = entry;
+    shown.next_offset += base_;
+    return into_.Add(shown);
+  }
 
  private:
   DirectoryStream& stream_;
   DirectorySink& into_;
+  const uint64_t base_;
+};
+
+// Of a listing that the stream knows: there is nothing to note.
+class KnownSink final : public DirectorySink {
+ public:
+  explicit KnownSink(PassSink& into) : into_(into) {}
+
+  bool Add(const DirectoryEntry& entry) override { return into_.Show(entry); }
+
+ private:
+  PassSink& into_;
 };
 
 // The entries that a stream has passed at an offset.
@@ -89,35 +111,49 @@ Task<Result<OpenedDirectory>> FileSystem::OpenDirectory(InodeNumber inode) {
     co_return Error(ErrorCode::kNotDirectory, "not a directory");
   }
   auto stream = std::make_shared<DirectoryStream>(core_->store, inode);
-  const std::shared_ptr<Listing> listing = core_->listings.Find(inode, core_->locks.Version(inode));
-  stream->set_listing(listing);
+  const uint64_t version = core_->locks.Version(inode);
+  const std::shared_ptr<Listing> listing = KnownListing(inode, version);
+  stream->Restart(listing, nullptr);
   OpenedDirectory opened;
-  opened.handle = core_->streams.Add(std::move(stream));
+  opened.handle = core_->streams.Add(stream);
   // A reading of which the time is to be noted has to be seen.
-  if (!AccessIsDue(*core_, loaded->inode())) {
-    opened.may_keep =
-        listing != nullptr && listing->IsWorthKeeping() && core_->streams.TryLetKernelKeep(opened.handle);
-    // The kernel begins a listing by asking for attributes as well. Where it has forgotten the first, it asks
-    // for many by one request if it has to list anew, and for each by one of its own if it has not.
-    opened.may_keep_earlier = opened.may_keep && listing->ExchangeOffered() &&
-                              (listing->size() == 0 || core_->nodes.Contains(listing->first_inode()));
+  if (listing == nullptr || !listing->IsWorthKeeping() || AccessIsDue(*core_, loaded->inode()) ||
+      !core_->streams.TryLetKernelKeep(opened.handle)) {
+    co_return opened;
   }
+  stream->set_kernel_keeps(version);
+  opened.may_keep = true;
+  // The kernel begins a listing by asking for attributes as well. Where it has forgotten the first, it asks
+  // for many by one request if it has to list anew, and for each by one of its own if it has not.
+  opened.may_keep_earlier =
+      listing->ExchangeOffered() && (listing->size() == 0 || core_->nodes.Contains(listing->first_inode()));
   co_return opened;
 }
 
+std::shared_ptr<Listing> FileSystem::KnownListing(InodeNumber directory, uint64_t version) {
+  return core_->streams.AreFew() ? core_->listings.Find(directory, version) : nullptr;
+}
+
 Task<void> FileSystem::BeginPass(DirectoryStream& stream) {
+  const InodeNumber directory = stream.inode();
+  const std::optional<Result<LoadedInode>> loaded = core_->TryLoad(directory);
+  if (loaded && loaded->ok() && AccessIsDue(*core_, (*loaded)->inode())) {
+    co_await NoteAccess(*core_, directory);
+  }
+  const uint64_t version = core_->locks.Version(directory);
   std::shared_ptr<Listing> listing = stream.listing();
-  const std::optional<Result<LoadedInode>> directory = core_->TryLoad(stream.inode());
-  if (directory && directory->ok() && AccessIsDue(*core_, (*directory)->inode())) {
-    co_await NoteAccess(*core_, stream.inode());
-  }
-  const uint64_t version = core_->locks.Version(stream.inode());
   if (listing == nullptr || listing->version() != version) {
-    listing = core_->listings.Find(stream.inode(), version);
+    listing = KnownListing(directory, version);
   }
+  std::shared_ptr<Listing> record;
   // Nothing is recorded of a directory that somebody is changing.
-  stream.Restart(version, core_->locks.Unchanged(stream.inode(), version) && core_->streams.AreFew());
-  stream.set_listing(std::move(listing));
+  if (listing == nullptr && core_->streams.AreFew() && core_->locks.Unchanged(directory, version)) {
+    record = std::make_shared<Listing>(directory, version);
+  }
+  stream.Restart(std::move(listing), std::move(record));
+  // What the kernel keeps may be half of the listing of which it was let keep the whole.
+  const bool may_add_to_another = stream.kernel_keeps() && *stream.kernel_keeps() != version;
+  stream.set_offset_base(may_add_to_another ? core_->streams.NewOffsetBase() : 0);
 }
 
 Task<Status> FileSystem::List(DirectoryHandle handle, uint64_t offset, DirectorySink& sink, bool plus) {
@@ -130,11 +166,12 @@ Task<Status> FileSystem::List(DirectoryHandle handle, uint64_t offset, Directory
   if (offset == 0) {
     co_await BeginPass(*stream);
   }
+  offset &= (uint64_t{1} << DirectoryStreams::kPlaceBits) - 1;
   const uint64_t version = core_->locks.Version(stream->inode());
   stream->CountRequest();
-  NotingSink noting(*stream, sink);
+  PassSink pass(*stream, sink);
   if (!plus && ahead.Holds(offset, version)) {
-    ahead.Take(noting);
+    ahead.Take(pass);
     if (!ahead.is_short()) {
       if (ahead.is_wanted()) {
         co_await OfferWalk(stream, ahead.offset());
@@ -145,9 +182,10 @@ Task<Status> FileSystem::List(DirectoryHandle handle, uint64_t offset, Directory
   } else {
     ahead.Discard();
   }
+  KnownSink known(pass);
   bool full = false;
   if (offset < kDots) {
-    Status added = co_await AddDots(*core_, stream->inode(), offset, sink, full);
+    Status added = co_await AddDots(*core_, stream->inode(), offset, known, full);
     if (!added.ok() || full) {
       co_return added;
     }
@@ -156,15 +194,19 @@ Task<Status> FileSystem::List(DirectoryHandle handle, uint64_t offset, Directory
   const bool names_follow = !plus || offset == 0;
   if (stream->listing() != nullptr) {
     if (stream->listing()->version() != version || !names_follow) {
-      stream->LeaveListing(PassedAt(offset));
+      stream->LeaveListing();
     } else if (!plus) {
-      stream->listing()->Show(PassedAt(offset), sink);
+      stream->listing()->Show(PassedAt(offset), known);
       co_return Status();
     }
   }
   Status listed = co_await stream->MoveTo(PassedAt(offset), plus);
+  if (stream->listing() != nullptr && core_->locks.Version(stream->inode()) != version) {
+    // This walk sees what came since.
+    stream->DropListing();
+  }
   if (listed.ok()) {
-    listed = co_await ListStream(*stream, noting, plus, version);
+    listed = co_await ListStream(*stream, pass, plus, version);
   }
   const bool more = listed.ok() && stream->Valid();
   const uint64_t next_offset = more ? stream->passed() + kDots : 0;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/ring/spawn_on.h"
 #include "tests/fs/ops/ops_fixture.h"
 
 namespace varve {
@@ -288,6 +289,79 @@ TEST_F(ListedAgain, OneHandleAtATimeMayBeKeptByTheKernelAndOnlyOfWhatIsComplete)
   EXPECT_TRUE(fifth.may_keep);
   EXPECT_FALSE(fifth.may_keep_earlier);
   t_.fs->Forget(known->inode, 1);
+}
+
+// The kernel adds to what it keeps wherever an offset fits: half a listing of before must not get the rest of
+// this one.
+TEST_F(ListedAgain, AHandleThatTheKernelMayKeepGivesOtherOffsetsOnceTheDirectoryHasChanged) {
+  MakeMany(0, 600);
+  ListBySmallAnswers();
+  const OpenedDirectory opened = Open();
+  ASSERT_TRUE(opened.may_keep);
+  const std::vector<ListedEntry> before = Read(opened.handle, 0, 100);
+  EXPECT_EQ(Read(opened.handle, 0, 100)[50].next_offset, before[50].next_offset) << "nothing has changed";
+  std::vector<uint64_t> offsets = {before[50].next_offset};
+  for (int round = 0; round < 3; ++round) {
+    ASSERT_TRUE(t_.Run(t_.fs->Unlink(kRootInode, NameOf(round))).ok());
+    const std::vector<ListedEntry> now = Read(opened.handle, 0, 100);
+    ASSERT_EQ(now.size(), 100u);
+    EXPECT_EQ(std::count(offsets.begin(), offsets.end(), now[50].next_offset), 0);
+    EXPECT_LE(now[50].next_offset, uint64_t{INT64_MAX});
+    offsets.push_back(now[50].next_offset);
+    EXPECT_EQ(Read(opened.handle, now[50].next_offset, 1)[0].name, now[51].name);
+    EXPECT_EQ(Rest(opened.handle, now[50].next_offset, 100).size(), 600u - 50 - static_cast<size_t>(round));
+    // What is kept meanwhile is another handle's.
+    ListBySmallAnswers();
+  }
+  t_.fs->ReleaseDirectory(opened.handle);
+  EXPECT_EQ(t_.List(kRootInode)[50].next_offset, before[50].next_offset);
+}
+
+Task<void> ReadAttributes(FileSystem& fs, DirectoryHandle handle, DirectorySink& sink, int& running) {
+  EXPECT_TRUE((co_await fs.ReadDirectoryPlus(handle, 0, sink)).ok());
+  --running;
+}
+
+Task<void> Change(FileSystem& fs, int& running) {
+  EXPECT_TRUE((co_await fs.Unlink(kRootInode, NameOf(0))).ok());
+  const Result<Attributes> made =
+      co_await fs.MakeNode(kRootInode, NameOf(2) + "b", S_IFREG | 0644, 0, Caller{});
+  EXPECT_TRUE(made.ok());
+  --running;
+}
+
+TEST(ListedAgainWhileItChanges, NoNameIsLostAfterAnAnswerWithAttributes) {
+  for (uint64_t seed = 1; seed < 500; ++seed) {
+    // One step in four waits, as for a device.
+    OpsFixture t(MemoryStoreOptions{4, seed});
+    for (int i = 0; i < 30; ++i) {
+      t.fs->Forget(t.Make(kRootInode, NameOf(i)), 1);
+    }
+    ASSERT_EQ(t.List(kRootInode).size(), 32u);
+    const DirectoryHandle handle = t.Run(t.fs->OpenDirectory(kRootInode))->handle;
+    CollectingSink first(10);
+    int running = 2;
+    SpawnOn(t.executor, ReadAttributes(*t.fs, handle, first, running));
+    SpawnOn(t.executor, Change(*t.fs, running));
+    t.executor.RunReady();
+    ASSERT_EQ(running, 0);
+    std::vector<ListedEntry> all = first.entries;
+    CollectingSink rest(100);
+    ASSERT_TRUE(t.Run(t.fs->ReadDirectory(handle, all.back().next_offset, rest)).ok());
+    all.insert(all.end(), rest.entries.begin(), rest.entries.end());
+    for (int i = 1; i < 30; ++i) {
+      EXPECT_EQ(std::count_if(all.begin(), all.end(),
+                              [i](const ListedEntry& entry) { return entry.name == NameOf(i); }),
+                1)
+          << NameOf(i) << ", seed " << seed;
+    }
+    for (const ListedEntry& entry : all) {
+      if (entry.counted) {
+        t.fs->Forget(entry.inode, 1);
+      }
+    }
+    t.fs->ReleaseDirectory(handle);
+  }
 }
 
 TEST_F(ListedAgain, AParentThatChangedIsSeen) {
