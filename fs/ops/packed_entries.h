@@ -3,6 +3,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -43,13 +44,12 @@ class PackedEntries {
   // Where the entry lies now.
   Place Append(const DirectoryEntry& entry) {
     const size_t needed = BytesOf(entry);
-    if (chunks_.empty() || kChunkBytes - chunks_.back().used < needed) {
-      chunks_.push_back({std::make_unique_for_overwrite<char[]>(kChunkBytes), 0});
-      memory_bytes_ += kChunkBytes;
+    if (chunks_.empty() || chunks_.back().bytes - chunks_.back().used < needed) {
+      AddChunk();
     }
     Chunk& chunk = chunks_.back();
     const Place place = {static_cast<uint32_t>(chunks_.size()) - 1, chunk.used};
-    char* into = chunk.bytes.get() + chunk.used;
+    char* into = chunk.memory.get() + chunk.used;
     std::memcpy(into, &entry.inode.value, sizeof(entry.inode.value));
     std::memcpy(into + 8, &entry.next_offset, sizeof(entry.next_offset));
     into[16] = static_cast<char>((entry.mode & S_IFMT) >> kTypeShift);
@@ -61,7 +61,7 @@ class PackedEntries {
   // The entry at `place`, which becomes the place of the next one. Its name is valid until the next change.
   // Precondition: place != end().
   DirectoryEntry Read(Place& place) const {
-    const char* from = chunks_[place.chunk].bytes.get() + place.byte;
+    const char* from = chunks_[place.chunk].memory.get() + place.byte;
     DirectoryEntry entry;
     std::memcpy(&entry.inode.value, from, sizeof(entry.inode.value));
     std::memcpy(&entry.next_offset, from + 8, sizeof(entry.next_offset));
@@ -77,24 +77,36 @@ class PackedEntries {
   void Shrink() {
     if (!chunks_.empty()) {
       Chunk& last = chunks_.back();
-      auto bytes = std::make_unique_for_overwrite<char[]>(last.used);
-      std::memcpy(bytes.get(), last.bytes.get(), last.used);
-      last.bytes = std::move(bytes);
-      memory_bytes_ -= kChunkBytes - last.used;
+      auto memory = std::make_unique_for_overwrite<char[]>(last.used);
+      std::memcpy(memory.get(), last.memory.get(), last.used);
+      last.memory = std::move(memory);
+      memory_bytes_ -= last.bytes - last.used;
+      last.bytes = last.used;
       chunks_.shrink_to_fit();
     }
   }
 
  private:
-  // Less than what malloc gets from the system each time, and gives back.
-  static constexpr size_t kChunkBytes = 32 * kKiB;
+  // The first, for the many directories of a few names, and from the last of their doublings on each: less
+  // than what malloc gets from the system each time, and gives back.
+  static constexpr uint32_t kFirstChunkBytes = kKiB;
+  static constexpr uint32_t kChunkBytesMax = 32 * kKiB;
   static constexpr int kTypeShift = 12;
-  static_assert(kNameBytesMax <= UINT8_MAX && (S_IFMT >> kTypeShift) <= UINT8_MAX);
+  static_assert(kHeadBytes + kNameBytesMax <= kFirstChunkBytes && kNameBytesMax <= UINT8_MAX &&
+                (S_IFMT >> kTypeShift) <= UINT8_MAX);
 
   struct Chunk {
-    std::unique_ptr<char[]> bytes;
+    std::unique_ptr<char[]> memory;
+    uint32_t bytes = 0;
     uint32_t used = 0;
   };
+
+  void AddChunk() {
+    const uint32_t bytes =
+        chunks_.empty() ? kFirstChunkBytes : std::min(2 * chunks_.back().bytes, kChunkBytesMax);
+    chunks_.push_back({std::make_unique_for_overwrite<char[]>(bytes), bytes, 0});
+    memory_bytes_ += bytes;
+  }
 
   std::vector<Chunk> chunks_;
   size_t memory_bytes_ = 0;
