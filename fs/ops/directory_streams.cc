@@ -14,33 +14,36 @@ constexpr uint64_t kPollNanos = 1'000'000;
 
 }  // namespace
 
-void DirectoryStream::Restart(std::shared_ptr<Listing> listing, std::shared_ptr<Listing> record) {
-  memory_.Restart(std::move(record));
+void DirectoryStream::Restart(std::shared_ptr<Listing> listing) {
+  memory_.Restart(std::move(listing));
   marks_.Clear();
   last_name_.reset();
-  listing_ = std::move(listing);
+  if (memory_.listing() != nullptr && memory_.listing()->is_complete()) {
+    last_name_.emplace(memory_.Last());
+  }
 }
 
-void DirectoryStream::LeaveListing() {
-  memory_.Follow(std::exchange(listing_, nullptr));
-  last_name_.emplace(memory_.Last());
+std::shared_ptr<Listing> DirectoryStream::ListingAt(uint64_t version) const {
+  const std::shared_ptr<Listing>& listing = memory_.listing();
+  const bool is_it = listing != nullptr && listing->is_complete() && listing->version() == version;
+  return is_it ? listing : nullptr;
 }
 
 void DirectoryStream::CountRequest() {
-  if (Listing* counted = listing_ != nullptr ? listing_.get() : memory_.recorded()) {
-    counted->CountRequest();
+  if (memory_.listing() != nullptr) {
+    memory_.listing()->CountRequest();
   }
 }
 
 std::shared_ptr<Listing> DirectoryStream::FinishRecording(uint64_t version) {
-  const Listing* const recorded = memory_.recorded();
-  if (recorded == nullptr || recorded->version() != version ||
-      (iterator_ != nullptr && recorded->size() != passed_)) {
+  const std::shared_ptr<Listing>& noted = memory_.listing();
+  if (noted == nullptr || noted->is_complete() || noted->version() != version ||
+      (iterator_ != nullptr && noted->size() != passed_)) {
     return nullptr;
   }
-  listing_ = memory_.Complete();
+  noted->Complete();
   last_name_.emplace(memory_.Last());
-  return listing_;
+  return noted;
 }
 
 std::string_view DirectoryStream::NameAtIterator() const {
@@ -52,11 +55,13 @@ bool DirectoryStream::MayBeShown() {
   if (!IsName(name_)) {
     return false;
   }
-  const uint64_t known = memory_.end();
-  while (passed_ < known && memory_.At(passed_) < name_) {
-    ++passed_;
+  for (; passed_ < memory_.end(); ++passed_) {
+    const std::string_view remembered = memory_.At(passed_);
+    if (remembered >= name_) {
+      return remembered == name_;
+    }
   }
-  return passed_ >= known || memory_.At(passed_) == name_;
+  return true;
 }
 
 Step DirectoryStream::Settle(Step moved) {
@@ -173,18 +178,19 @@ void DirectoryStreams::Remove(DirectoryHandle handle) {
   if (found != streams_.end()) {
     removed = std::move(found->second);
     streams_.erase(found);
-    const auto kept = kept_by_kernel_.find(removed->inode().value);
-    if (kept != kept_by_kernel_.end() && kept->second == handle.value) {
-      kept_by_kernel_.erase(kept);
+    if (removed->kernel_keeps()) {
+      kept_by_kernel_.erase(removed->inode().value);
     }
   }
 }
 
-bool DirectoryStreams::TryLetKernelKeep(DirectoryHandle handle) {
+bool DirectoryStreams::TryLetKernelKeep(DirectoryStream& stream, uint64_t version) {
   const std::lock_guard lock(mutex_);
-  const auto found = streams_.find(handle.value);
-  return found != streams_.end() &&
-         kept_by_kernel_.try_emplace(found->second->inode().value, handle.value).second;
+  const bool is_only_one = kept_by_kernel_.insert(stream.inode().value).second;
+  if (is_only_one) {
+    stream.set_kernel_keeps(version);
+  }
+  return is_only_one;
 }
 
 bool DirectoryStreams::AreFew() const {

@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <utility>
+#include <unordered_set>
 
 #include "engine/base/result.h"
 #include "engine/base/step.h"
@@ -37,22 +37,18 @@ class DirectoryStream {
   // Entries that were walked over before they are asked for, and whose turn it is to walk. Restart leaves it
   // alone.
   ListingAhead& ahead() { return ahead_; }
-  // Begins a new pass, of the directory as it is at the next MoveTo. `listing`: it is known what that is.
-  // `record`: what the pass shows is noted there. Both may be nullptr.
-  void Restart(std::shared_ptr<Listing> listing, std::shared_ptr<Listing> record);
-  // What the pass shows: it was walked over before, by this stream or another. nullptr: nobody has.
-  const std::shared_ptr<Listing>& listing() const { return listing_; }
-  // The pass goes on in the directory as it is now: it shows what listing() says and is still there.
-  // listing() is nullptr then. Precondition: it is not now.
-  void LeaveListing();
-  // The pass has shown something else than listing(), which is nullptr from now on.
-  void DropListing() { listing_ = nullptr; }
+  // Begins a new pass. It shows what `listing` says, if that is complete, and is still there; else the
+  // directory as it is at the next MoveTo, which is noted there. nullptr: nothing is to be kept of the pass.
+  void Restart(std::shared_ptr<Listing> listing);
+  // What the pass shows, if the directory is at that version and somebody has walked over all of it; or
+  // nullptr.
+  std::shared_ptr<Listing> ListingAt(uint64_t version) const;
   // An entry was shown.
   void NotePassed(const DirectoryEntry& entry, uint64_t ordinal) { memory_.Note(entry, ordinal); }
   // A request was answered, or is about to be.
   void CountRequest();
-  // Called behind a walk to the end, before Rest, with the directory at `version`. What was noted becomes
-  // listing(), and is returned, if it is all of that.
+  // Called behind a walk to the end, before Rest, with the directory at `version`. What was noted is
+  // complete, and returned, if it is all of that and was not known before.
   std::shared_ptr<Listing> FinishRecording(uint64_t version);
   // In every offset of the pass: those of different passes through one handle are different where the kernel
   // may keep what it shows, since it adds to what it has wherever an offset fits (fuse_add_dirent_to_cache).
@@ -103,7 +99,6 @@ class DirectoryStream {
   // Of the last MoveTo.
   bool whole_values_ = false;
   std::optional<std::string> last_name_;  // nothing behind it is shown in this pass
-  std::shared_ptr<Listing> listing_;
   uint64_t offset_base_ = 0;
   std::optional<uint64_t> kernel_keeps_;
   ListingAhead ahead_;
@@ -125,8 +120,8 @@ class DirectoryStreams {
   // Whether the kernel may keep what this open directory shows, and answer its reader from what it kept: one
   // of each directory may at a time. Were there two, and the directory changed, one of them could renew what
   // the kernel keeps while the other stands in the midst of it, at an offset that means another name there.
-  // Lasts until Remove.
-  bool TryLetKernelKeep(DirectoryHandle handle);
+  // Lasts until Remove; `version` is that of the directory now.
+  bool TryLetKernelKeep(DirectoryStream& stream, uint64_t version);
   // Whether so few are open that each may hold a listing.
   bool AreFew() const;
   // For DirectoryStream::set_offset_base: another each time, in the bits above kPlaceBits.
@@ -146,7 +141,7 @@ class DirectoryStreams {
   std::atomic<uint64_t> bases_{0};
   mutable std::mutex mutex_;
   std::unordered_map<uint64_t, std::shared_ptr<DirectoryStream>> streams_;
-  std::unordered_map<uint64_t, uint64_t> kept_by_kernel_;  // of a directory's number: the handle
+  std::unordered_set<uint64_t> kept_by_kernel_;  // numbers of directories
   uint64_t next_ = 1;
   size_t walks_ = 0;
 };

@@ -19,6 +19,7 @@ bool Listing::Append(const DirectoryEntry& entry) {
 }
 
 void Listing::Complete() {
+  is_complete_ = true;
   entries_.Shrink();
   marks_.shrink_to_fit();
 }

@@ -42,6 +42,7 @@ class Listing {
   // False: it would be too long, and the entry is not in it.
   [[nodiscard]] bool Append(const DirectoryEntry& entry);
   void Complete();
+  bool is_complete() const { return is_complete_; }
 
   // Shows the entries from `first` on, as many as the sink takes.
   void Show(uint64_t first, DirectorySink& sink) const;
@@ -58,7 +59,7 @@ class Listing {
   bool ExchangeOffered() { return offered_.exchange(true, std::memory_order_relaxed); }
 
  private:
-  static constexpr uint64_t kMarkEvery = 64;
+  static constexpr uint64_t kMarkEvery = 16;
   // The kernel copies so many entries, each by itself, into pages of the directory in the time of one request
   // that is answered from memory.
   static constexpr uint64_t kEntriesARequest = 64;
@@ -68,9 +69,10 @@ class Listing {
   const InodeNumber directory_;
   const uint64_t version_;
   uint64_t size_ = 0;
+  bool is_complete_ = false;
   PackedEntries entries_;
   size_t entry_bytes_ = 0;
-  std::vector<PackedEntries::Place> marks_;  // of the entries 0, 64, 128, …
+  std::vector<PackedEntries::Place> marks_;  // of the entries 0, 16, 32, …
   std::atomic<uint64_t> requests_{0};
   std::atomic<bool> offered_{false};
 };

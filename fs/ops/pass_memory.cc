@@ -21,57 +21,40 @@ class NamesSink final : public DirectorySink {
   PassedNames& names_;
 };
 
-PassedNames::Place NearestIn(const Listing& listing, uint64_t passed) {
-  const uint64_t known = std::min(passed, listing.size());
-  return known == 0 ? PassedNames::Place() : PassedNames::Place{known, std::string(listing.Name(known - 1))};
-}
-
 }  // namespace
 
-void PassMemory::Restart(std::shared_ptr<Listing> record) {
-  followed_ = nullptr;
-  recorded_ = std::move(record);
-  names_.Clear();
-}
-
-void PassMemory::Follow(std::shared_ptr<const Listing> listing) {
-  followed_ = std::move(listing);
-  recorded_ = nullptr;
+void PassMemory::Restart(std::shared_ptr<Listing> listing) {
+  listing_ = std::move(listing);
   names_.Clear();
 }
 
 uint64_t PassMemory::end() const {
-  if (followed_ != nullptr) {
-    return followed_->size();
-  }
-  return recorded_ != nullptr ? recorded_->size() : names_.end();
+  return listing_ != nullptr ? listing_->size() : names_.end();
 }
 
 std::string_view PassMemory::At(uint64_t ordinal) const {
-  if (followed_ != nullptr) {
-    return followed_->Name(ordinal);
-  }
-  return recorded_ != nullptr ? recorded_->Name(ordinal) : names_.At(ordinal);
+  return listing_ != nullptr ? listing_->Name(ordinal) : names_.At(ordinal);
 }
 
 std::string_view PassMemory::Last() const {
-  const bool by_names = followed_ == nullptr && recorded_ == nullptr;
-  const bool is_empty = by_names ? names_.first() == names_.end() : end() == 0;
+  const bool is_empty = listing_ != nullptr ? listing_->size() == 0 : names_.first() == names_.end();
   return is_empty ? std::string_view() : At(end() - 1);
 }
 
 PassedNames::Place PassMemory::Nearest(uint64_t passed) const {
-  if (followed_ != nullptr) {
-    return NearestIn(*followed_, passed);
+  if (listing_ == nullptr) {
+    return names_.Nearest(passed);
   }
-  return recorded_ != nullptr ? NearestIn(*recorded_, passed) : names_.Nearest(passed);
+  const uint64_t known = std::min(passed, listing_->size());
+  return known == 0 ? PassedNames::Place()
+                    : PassedNames::Place{known, std::string(listing_->Name(known - 1))};
 }
 
 void PassMemory::Note(const DirectoryEntry& entry, uint64_t ordinal) {
-  if (followed_ != nullptr || ordinal != end()) {
+  if (is_known() || ordinal != end()) {
     return;
   }
-  if (recorded_ != nullptr && recorded_->Append(entry)) {
+  if (listing_ != nullptr && listing_->Append(entry)) {
     return;
   }
   StopRecording();
@@ -79,30 +62,23 @@ void PassMemory::Note(const DirectoryEntry& entry, uint64_t ordinal) {
 }
 
 void PassMemory::NoteUnshown(std::string_view name, uint64_t ordinal) {
-  if (followed_ == nullptr && ordinal == end()) {
+  if (!is_known() && ordinal == end()) {
     StopRecording();
     names_.Append(name);
   }
 }
 
 void PassMemory::ForgetFrom(uint64_t passed) {
-  if (followed_ == nullptr && recorded_ == nullptr && passed < names_.first()) {
+  if (listing_ == nullptr && passed < names_.first()) {
     names_.Forget(passed);
   }
 }
 
-std::shared_ptr<Listing> PassMemory::Complete() {
-  std::shared_ptr<Listing> complete = std::move(recorded_);
-  complete->Complete();
-  Follow(complete);
-  return complete;
-}
-
 void PassMemory::StopRecording() {
-  if (recorded_ != nullptr) {
+  if (listing_ != nullptr) {
     NamesSink sink(names_);
-    recorded_->Show(0, sink);
-    recorded_ = nullptr;
+    listing_->Show(0, sink);
+    listing_ = nullptr;
   }
 }
 

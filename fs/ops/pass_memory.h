@@ -14,12 +14,10 @@ namespace varve {
 // One caller at a time. Memory: that of a Listing, or what PassedNames keeps of more names.
 class PassMemory {
  public:
-  // Forgets everything. What is noted from now on goes into `record`, which may be kept, as long as it has
-  // room; nullptr: nothing is to be kept.
-  void Restart(std::shared_ptr<Listing> record);
-  // The pass has shown, or will show, what a complete listing says and nothing else: that is remembered, all
-  // of it.
-  void Follow(std::shared_ptr<const Listing> listing);
+  // Forgets everything. A complete `listing` is what the pass shows, and nothing else: that is remembered,
+  // all of it. What is noted goes into one that is not complete, as long as it has room. nullptr: nothing is
+  // to be kept of the pass.
+  void Restart(std::shared_ptr<Listing> listing);
 
   uint64_t end() const;
   // Precondition: ordinal < end(), and not before what is remembered. Valid until the next change.
@@ -40,17 +38,16 @@ class PassMemory {
   // Lets go of the oldest names that are too many, but of none from `keep_from` on.
   void Trim(uint64_t keep_from) { names_.Trim(keep_from); }
 
-  // What is recorded so far; nullptr: nothing is.
-  Listing* recorded() const { return recorded_.get(); }
-  // What was recorded is complete. It is followed from now on.
-  std::shared_ptr<Listing> Complete();
+  // What remembers the pass, complete or not; nullptr: only its names are remembered.
+  const std::shared_ptr<Listing>& listing() const { return listing_; }
 
  private:
   void StopRecording();
 
-  // One of the three remembers.
-  std::shared_ptr<const Listing> followed_;
-  std::shared_ptr<Listing> recorded_;
+  bool is_known() const { return listing_ != nullptr && listing_->is_complete(); }
+
+  // One of the two remembers.
+  std::shared_ptr<Listing> listing_;
   PassedNames names_;
 };
 

@@ -58,41 +58,23 @@ class SliceAhead final : public DirectorySink {
 // Passes entries on with the offsets of their pass, and lets the stream note what was taken.
 class PassSink final : public DirectorySink {
  public:
-  PassSink(DirectoryStream& stream, DirectorySink& into)
-      : stream_(stream), into_(into), base_(stream.offset_base()) {}
+  PassSink(DirectoryStream& stream, DirectorySink& into) : stream_(stream), into_(into) {}
 
   bool Add(const DirectoryEntry& entry) override {
-    if (!Show(entry)) {
+    DirectoryEntry shown = entry;
+    shown.next_offset += stream_.offset_base();
+    if (!into_.Add(shown)) {
       return false;
     }
-    stream_.NotePassed(entry, entry.next_offset - kDots - 1);
-    return true;
-  }
-  // Without a note.
-  bool Show(const DirectoryEntry& entry) {
-    if (base_ == 0) {
-      return into_.Add(entry);
+    if (entry.next_offset > kDots) {
+      stream_.NotePassed(entry, entry.next_offset - kDots - 1);
     }
-    DirectoryEntry shown = entry;
-    shown.next_offset += base_;
-    return into_.Add(shown);
+    return true;
   }
 
  private:
   DirectoryStream& stream_;
   DirectorySink& into_;
-  const uint64_t base_;
-};
-
-// Of a listing that the stream knows: there is nothing to note.
-class KnownSink final : public DirectorySink {
- public:
-  explicit KnownSink(PassSink& into) : into_(into) {}
-
-  bool Add(const DirectoryEntry& entry) override { return into_.Show(entry); }
-
- private:
-  PassSink& into_;
 };
 
 // The entries that a stream has passed at an offset.
@@ -113,15 +95,14 @@ Task<Result<OpenedDirectory>> FileSystem::OpenDirectory(InodeNumber inode) {
   auto stream = std::make_shared<DirectoryStream>(core_->store, inode);
   const uint64_t version = core_->locks.Version(inode);
   const std::shared_ptr<Listing> listing = KnownListing(inode, version);
-  stream->Restart(listing, nullptr);
+  stream->Restart(listing);
   OpenedDirectory opened;
   opened.handle = core_->streams.Add(stream);
   // A reading of which the time is to be noted has to be seen.
   if (listing == nullptr || !listing->IsWorthKeeping() || AccessIsDue(*core_, loaded->inode()) ||
-      !core_->streams.TryLetKernelKeep(opened.handle)) {
+      !core_->streams.TryLetKernelKeep(*stream, version)) {
     co_return opened;
   }
-  stream->set_kernel_keeps(version);
   opened.may_keep = true;
   // The kernel begins a listing by asking for attributes as well. Where it has forgotten the first, it asks
   // for many by one request if it has to list anew, and for each by one of its own if it has not.
@@ -141,16 +122,15 @@ Task<void> FileSystem::BeginPass(DirectoryStream& stream) {
     co_await NoteAccess(*core_, directory);
   }
   const uint64_t version = core_->locks.Version(directory);
-  std::shared_ptr<Listing> listing = stream.listing();
-  if (listing == nullptr || listing->version() != version) {
+  std::shared_ptr<Listing> listing = stream.ListingAt(version);
+  if (listing == nullptr) {
     listing = KnownListing(directory, version);
   }
-  std::shared_ptr<Listing> record;
-  // Nothing is recorded of a directory that somebody is changing.
+  // Nothing is noted of a directory that somebody is changing.
   if (listing == nullptr && core_->streams.AreFew() && core_->locks.Unchanged(directory, version)) {
-    record = std::make_shared<Listing>(directory, version);
+    listing = std::make_shared<Listing>(directory, version);
   }
-  stream.Restart(std::move(listing), std::move(record));
+  stream.Restart(std::move(listing));
   // What the kernel keeps may be half of the listing of which it was let keep the whole.
   const bool may_add_to_another = stream.kernel_keeps() && *stream.kernel_keeps() != version;
   stream.set_offset_base(may_add_to_another ? core_->streams.NewOffsetBase() : 0);
@@ -182,29 +162,21 @@ Task<Status> FileSystem::List(DirectoryHandle handle, uint64_t offset, Directory
   } else {
     ahead.Discard();
   }
-  KnownSink known(pass);
   bool full = false;
   if (offset < kDots) {
-    Status added = co_await AddDots(*core_, stream->inode(), offset, known, full);
+    Status added = co_await AddDots(*core_, stream->inode(), offset, pass, full);
     if (!added.ok() || full) {
       co_return added;
     }
   }
   // Whoever asks for attributes a second time wants them all.
   const bool names_follow = !plus || offset == 0;
-  if (stream->listing() != nullptr) {
-    if (stream->listing()->version() != version || !names_follow) {
-      stream->LeaveListing();
-    } else if (!plus) {
-      stream->listing()->Show(PassedAt(offset), known);
-      co_return Status();
-    }
+  const std::shared_ptr<Listing> known = stream->ListingAt(version);
+  if (known != nullptr && !plus) {
+    known->Show(PassedAt(offset), pass);
+    co_return Status();
   }
   Status listed = co_await stream->MoveTo(PassedAt(offset), plus);
-  if (stream->listing() != nullptr && core_->locks.Version(stream->inode()) != version) {
-    // This walk sees what came since.
-    stream->DropListing();
-  }
   if (listed.ok()) {
     listed = co_await ListStream(*stream, pass, plus, version);
   }
@@ -217,7 +189,7 @@ Task<Status> FileSystem::List(DirectoryHandle handle, uint64_t offset, Directory
     }
   }
   co_await stream->Rest();
-  if (more && names_follow && stream->listing() == nullptr && ahead.is_wanted()) {
+  if (more && names_follow && known == nullptr && ahead.is_wanted()) {
     co_await OfferWalk(stream, next_offset);
   }
   co_return listed;
