@@ -51,9 +51,11 @@ std::string MountStatisticsJson(std::string_view store_json, const FileSystemSta
                       separator, filesystem.nodes, filesystem.node_bytes, filesystem.accesses_noted,
                       filesystem.listing_bytes, filesystem.orphans_waiting, filesystem.deletes_reaped);
   json += fmt::format(
-      R"(,"fuse":{{"transport":"{}","reactors":{},"clients_kept":{},"sleeps":{},"replies_unwanted":{},)",
+      R"(,"fuse":{{"transport":"{}","reactors":{},"clients_kept":{},"requests_passed":{},"sleeps":{},)"
+      R"("replies_unwanted":{},)",
       transports.front()->name(), channels.size(),
       Sum(transports, [](const Transport& t) { return t.clients_kept(); }),
+      Sum(transports, [](const Transport& t) { return t.requests_passed(); }),
       Sum(channels, [](const ChannelStatistics& c) { return c.sleeps.load(); }),
       Sum(channels, [](const ChannelStatistics& c) { return c.replies_unwanted.load(); }));
   json += R"("requests":{)";

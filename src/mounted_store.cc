@@ -241,15 +241,16 @@ void MountedStore::MakeTransports(bool uring) {
     options[lane].queues.push_back(static_cast<uint16_t>(queue));
   }
   options.front().serves_forgets = true;
-  const auto places = std::make_shared<UringPlaces>();
+  std::vector<Reactor*> reactors;
   for (const Lane& lane : lanes_) {
-    places->reactors.push_back(&lane.thread->reactor());
+    reactors.push_back(&lane.thread->reactor());
   }
+  const auto places = std::make_shared<UringPlaces>(std::move(reactors));
   for (size_t i = 0; i < lanes_.size(); ++i) {
     options[i].entries_per_queue =
         std::clamp(kUringEntriesMax / queues, kUringQueueEntriesMin, kUringQueueEntriesMax);
-    lanes_[i].transport = std::make_unique<UringTransport>(
-        descriptor, lanes_[i].thread->reactor(), std::move(options[i]), places, static_cast<uint16_t>(i));
+    lanes_[i].transport =
+        std::make_unique<UringTransport>(descriptor, std::move(options[i]), places, static_cast<uint16_t>(i));
   }
 }
 

@@ -34,7 +34,10 @@ constexpr size_t kSmallPageBytes = 4096;
 }  // namespace
 
 HugeMemory::HugeMemory(size_t bytes)
-    : bytes_(MapAligned(RoundUp(bytes, kSmallPageBytes)), bytes), tries_left_(bytes / kPageBytes, kTriesMax) {
+    : bytes_(MapAligned(RoundUp(bytes, kSmallPageBytes)), bytes), tries_left_(bytes / kPageBytes) {
+  for (std::atomic<uint8_t>& left : tries_left_) {
+    left.store(kTriesMax, std::memory_order_relaxed);
+  }
 }
 
 HugeMemory::~HugeMemory() {
@@ -45,9 +48,11 @@ void HugeMemory::MakeHuge(std::span<const char> part) {
   const auto begin = static_cast<size_t>(part.data() - bytes_.data());
   const size_t end = std::min(CeilDiv(begin + part.size(), kPageBytes), tries_left_.size());
   for (size_t page = begin / kPageBytes; page < end; ++page) {
-    if (tries_left_[page] > 0) {
+    // Two who try the same page at once do no harm.
+    const uint8_t left = tries_left_[page].load(std::memory_order_relaxed);
+    if (left > 0) {
       const bool done = madvise(bytes_.data() + page * kPageBytes, kPageBytes, kCollapse) == 0;
-      tries_left_[page] = done ? 0 : tries_left_[page] - 1;
+      tries_left_[page].store(done ? 0 : static_cast<uint8_t>(left - 1), std::memory_order_relaxed);
     }
   }
 }

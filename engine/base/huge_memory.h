@@ -2,6 +2,7 @@
 // whoever goes through a megabyte at once (and the kernel, which copies there) looks up each of them.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -9,7 +10,7 @@
 
 namespace varve {
 
-// Owns its memory. One caller at a time.
+// Owns its memory. Any thread, concurrently.
 class HugeMemory {
  public:
   static constexpr size_t kPageBytes = size_t{2} << 20;
@@ -33,7 +34,7 @@ class HugeMemory {
 
   std::span<char> bytes_;
   // Of each whole huge page, how often it may still be tried: 0 when it is huge.
-  std::vector<uint8_t> tries_left_;
+  std::vector<std::atomic<uint8_t>> tries_left_;
 };
 
 }  // namespace varve

@@ -396,7 +396,7 @@ void Reactor::Cancel(Completion& target) {
 }
 
 void Reactor::Nudge(Reactor& other) {
-  if (!other.mailbox_.owner_sleeps()) {
+  if (!other.Sleeps()) {
     return;
   }
   io_uring_sqe* sqe = Prepare(&nudge_seen);

@@ -87,7 +87,7 @@ class IoAwaiter final : public Completion {
   int32_t result_ = 0;
 };
 
-// Post(), Stop(): any thread. Everything else: the thread that runs it, which must be the same for every
+// Post(), Stop(), Sleeps(), turns(): any thread. Everything else: the thread that runs it, which must be the same for every
 // Run(). Not to be carried across fork().
 class Reactor final : public Executor {
  public:
@@ -140,6 +140,9 @@ class Reactor final : public Executor {
   // Once what is prepared here is submitted, `other` wakes, where it sleeps, finds nothing and sleeps again:
   // for whoever wants its CPU not to be idle just then. (Linux 5.18; before, nothing happens.)
   void Nudge(Reactor& other);
+
+  // Whether it has nothing to do, and waits: as of a moment ago. Any thread.
+  bool Sleeps() const { return mailbox_.owner_sleeps(); }
 
   bool wide_entries() const { return options_.wide_entries; }
   // The ring, for operations that this class does not know. Submission and completion stay the reactor's.

@@ -58,6 +58,8 @@ class Transport {
   virtual std::string_view name() const = 0;
   // Answers for which other CPUs were woken, so that the client stays on its own. Any thread.
   virtual uint64_t clients_kept() const { return 0; }
+  // Requests that were given to another reactor because many were under way. Any thread.
+  virtual uint64_t requests_passed() const { return 0; }
 };
 
 }  // namespace varve

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "engine/base/check.h"
+#include "engine/ring/spawn_on.h"
 #include "fs/fuse/capabilities.h"
 #include "fs/fuse/fuse_library.h"
 #include "fs/fuse/uring_protocol.h"
@@ -23,8 +24,12 @@ namespace {
 constexpr char kModuleParameter[] = "/sys/module/fuse/parameters/enable_uring";
 constexpr char kPossibleCpus[] = "/sys/devices/system/cpu/possible";
 
-// Marks the numbers that this transport gives requests; the kernel's own count up from 0.
+// Marks the numbers that these transports give requests: the entry's, and the number of its home. The kernel's
+// own count up from 0.
 constexpr uint64_t kOwnUnique = uint64_t{1} << 63;
+constexpr int kHomeShift = 32;
+constexpr uint64_t kHomeMask = UINT16_MAX;
+constexpr uint64_t kIndexMask = UINT32_MAX;
 
 constexpr size_t kWideEntryBytes = 2 * sizeof(io_uring_sqe);
 constexpr size_t kCommandOffset = offsetof(io_uring_sqe, cmd);
@@ -42,12 +47,17 @@ static_assert(sizeof(fuse_in_header) <= fuse_uring::kInOutBytes);
 // ENOTCONN when the connection ends.
 class UringTransport::Entry final : public Completion {
  public:
-  Entry(UringTransport& transport, size_t index, uint16_t queue, std::span<char> memory)
-      : transport_(transport), index_(index), queue_(queue), memory_(memory) {
+  Entry(UringTransport& home, size_t index, uint16_t queue, std::span<char> memory)
+      : home_(home), at_(&home), index_(index), queue_(queue), memory_(memory) {
     parts_[0] = {&header_, sizeof(header_)};
     parts_[1] = {payload().data(), payload().size()};
-    message_.memory = &transport.memory_;
+    message_.memory = &home.memory_;
   }
+
+  UringTransport& home() const { return home_; }
+  // Who has it: requests come there.
+  UringTransport& at() const { return *at_; }
+  void PassTo(UringTransport& at) { at_ = &at; }
 
   uint16_t queue() const { return queue_; }
   const iovec* parts() const { return parts_; }
@@ -69,7 +79,7 @@ class UringTransport::Entry final : public Completion {
         head_bytes > sizeof(in) + fuse_uring::kFixedPartBytesMax) {
       return {};
     }
-    in.unique = kOwnUnique | index_;
+    in.unique = kOwnUnique | uint64_t{home_.number_} << kHomeShift | index_;
     char* const begin = payload().data() - head_bytes;
     std::memcpy(begin, &in, sizeof(in));
     std::memcpy(begin + sizeof(in), header_.fixed_part, head_bytes - sizeof(in));
@@ -108,13 +118,14 @@ class UringTransport::Entry final : public Completion {
  private:
   void OnComplete(int32_t result, uint32_t) override {
     if (result == 0) {
-      transport_.Receive(*this);
+      at_->Receive(*this);
     } else {
-      transport_.End(-result);
+      home_.End(-result);
     }
   }
 
-  UringTransport& transport_;
+  UringTransport& home_;
+  UringTransport* at_;
   const size_t index_;
   const uint16_t queue_;
   // Room for headers, then the payload.
@@ -129,20 +140,21 @@ class UringTransport::Entry final : public Completion {
   bool holds_request_ = false;
 };
 
-UringTransport::UringTransport(int descriptor, Reactor& reactor, UringTransportOptions options,
+UringTransport::UringTransport(int descriptor, UringTransportOptions options,
                                std::shared_ptr<UringPlaces> places, uint16_t number)
     : descriptor_(descriptor),
-      reactor_(reactor),
+      reactor_(*places->reactors[number]),
       options_(std::move(options)),
       places_(std::move(places)),
       number_(number),
-      dev_fuse_(descriptor, reactor, DevFuseWaking::kForgets),
+      dev_fuse_(descriptor, reactor_, DevFuseWaking::kForgets),
       memory_(std::max<size_t>(options_.queues.size() * options_.entries_per_queue, 1) * kEntryBytes) {
   const size_t count = options_.queues.size() * options_.entries_per_queue;
   for (size_t i = 0; i < count; ++i) {
     entries_.push_back(std::make_unique<Entry>(*this, i, options_.queues[i / options_.entries_per_queue],
                                                memory_.bytes().subspan(i * kEntryBytes, kEntryBytes)));
   }
+  places_->transports[number] = this;
 }
 
 UringTransport::~UringTransport() = default;
@@ -197,6 +209,26 @@ void UringTransport::Submit(Entry& entry, fuse_uring::Command command) {
 }
 
 void UringTransport::Receive(Entry& entry) {
+  const std::vector<Reactor*>& reactors = places_->reactors;
+  const uint16_t place = places_->shares.PlaceFor(entry.home().number_, number_, [&reactors](uint16_t other) {
+    return reactors[other]->Sleeps();
+  });
+  if (place == number_) {
+    Answer(entry);
+    return;
+  }
+  requests_passed_.fetch_add(1, std::memory_order_relaxed);
+  UringTransport& other = *places_->transports[place];
+  entry.PassTo(other);
+  SpawnOn(other.reactor_, other.AnswerPassed(entry));
+}
+
+Task<void> UringTransport::AnswerPassed(Entry& entry) {
+  Answer(entry);
+  co_return;
+}
+
+void UringTransport::Answer(Entry& entry) {
   const std::span<char> request = entry.TakeRequest();
   if (request.empty()) {
     fuse_out_header refused = {};
@@ -207,9 +239,11 @@ void UringTransport::Receive(Entry& entry) {
     Submit(entry, fuse_uring::Command::kCommitAndFetch);
     return;
   }
+  const uint16_t home = entry.home().number_;
+  places_->shares.Begin(home, number_);
   const size_t reactors = places_->reactors.size();
   entry.KeepClient(reactors > 1 && reactors <= kNudgedReactorsMax &&
-                   places_->clients.IsToBeKept(entry.client(), number_));
+                   places_->clients.IsToBeKept(entry.client(), home));
   const MessageLease message = entry.message();
   message.ExpectBytes(request.size());
   sink_->Process(message, request.size());
@@ -221,10 +255,14 @@ int UringTransport::Send(const iovec* parts, int count) {
   if ((header.unique & kOwnUnique) == 0) {
     return dev_fuse_.Send(parts, count);
   }
-  const uint64_t index = header.unique & ~kOwnUnique;
-  Check(index < entries_.size() && entries_[index]->holds_request(), "an answer without a request");
-  Entry& entry = *entries_[index];
+  const uint64_t home = header.unique >> kHomeShift & kHomeMask;
+  const uint64_t index = header.unique & kIndexMask;
+  Check(home < places_->transports.size() && index < places_->transports[home]->entries_.size(),
+        "an answer to nobody's request");
+  Entry& entry = *places_->transports[home]->entries_[index];
+  Check(&entry.at() == this && entry.holds_request(), "an answer without a request");
   entry.TakeAnswer(parts, count);
+  places_->shares.End(static_cast<uint16_t>(home), number_);
   if (entry.keeps_client()) {
     NudgeOthers();
   }
@@ -242,10 +280,9 @@ void UringTransport::NudgeOthers() {
 }
 
 void UringTransport::End(int error) {
-  if (first_error_ == 0) {
-    first_error_ = error;
-  }
-  if (--live_entries_ == 0) {
+  int none = 0;
+  first_error_.compare_exchange_strong(none, error);
+  if (live_entries_.fetch_sub(1) == 1) {
     ended_.Set();
   }
 }

@@ -26,6 +26,7 @@
 #include "fs/fuse/client_places.h"
 #include "fs/fuse/dev_fuse_transport.h"
 #include "fs/fuse/message_pool.h"
+#include "fs/fuse/queue_shares.h"
 #include "fs/fuse/transport.h"
 
 namespace varve {
@@ -45,39 +46,54 @@ struct UringTransportOptions {
   bool serves_forgets = false;
 };
 
-// What the transports of one connection share, for clients that move (client_places.h).
+class UringTransport;
+
+// What the transports of one connection share: who answers clients that move (client_places.h) and queues
+// that are deep (queue_shares.h).
 struct UringPlaces {
-  // The reactors of all transports, each pinned to a CPU. Transports hold their places in it as numbers.
-  std::vector<Reactor*> reactors;
+  // `reactors`: of all transports, each pinned to a CPU. Transports hold their places in it as numbers.
+  explicit UringPlaces(std::vector<Reactor*> of_all)
+      : reactors(std::move(of_all)), transports(reactors.size()), shares(reactors.size()) {}
+
+  const std::vector<Reactor*> reactors;
+  // Each enters itself, before any of them serves.
+  std::vector<UringTransport*> transports;
   ClientPlaces clients;
+  QueueShares shares;
 };
 
 class UringTransport final : public Transport {
  public:
-  // `reactor` must outlive it and have wide entries. `descriptor` is a connection's, nonblocking. `places`:
-  // the reactor is number `number` there.
-  UringTransport(int descriptor, Reactor& reactor, UringTransportOptions options,
-                 std::shared_ptr<UringPlaces> places, uint16_t number);
-  // Preconditions: Serve has ended, or the reactor has.
+  // Of reactor `number` of `places`, which must outlive it and have wide entries. `descriptor` is a
+  // connection's, nonblocking.
+  UringTransport(int descriptor, UringTransportOptions options, std::shared_ptr<UringPlaces> places,
+                 uint16_t number);
+  // Preconditions: Serve has ended for all transports of `places`, or the reactors have.
   ~UringTransport() override;
   UringTransport(const UringTransport&) = delete;
   UringTransport& operator=(const UringTransport&) = delete;
 
   uint32_t init_flags2() const override;
   Task<Status> Register(RequestSink& sink) override;
-  // Ends when every request has been answered and every entry has come back.
+  // Ends when every request of its queues has been answered and every entry has come back.
   Task<Status> Serve(RequestSink& sink) override;
   int Send(const iovec* parts, int count) override;
   std::string_view name() const override { return "fuse-over-io_uring"; }
   uint64_t clients_kept() const override { return clients_kept_.load(std::memory_order_relaxed); }
+  uint64_t requests_passed() const override { return requests_passed_.load(std::memory_order_relaxed); }
 
  private:
+  // Of one transport's queues, its home. Whichever transport has it is the only one to touch it.
   class Entry;
 
   void Submit(Entry& entry, fuse_uring::Command command);
+  // A request has come by the entry: it is answered here, or passed on.
   void Receive(Entry& entry);
+  void Answer(Entry& entry);
+  Task<void> AnswerPassed(Entry& entry);
   // What is submitted after it wakes a client while no other CPU is idle.
   void NudgeOthers();
+  // One of the entries whose home this is has come back for good, at whichever transport.
   void End(int error);
 
   const int descriptor_;
@@ -90,9 +106,10 @@ class UringTransport final : public Transport {
   // One piece of memory for all payloads, mapped: pages that no request has used cost nothing.
   HugeMemory memory_;
   std::vector<std::unique_ptr<Entry>> entries_;
-  size_t live_entries_ = 0;
-  int first_error_ = 0;
+  std::atomic<size_t> live_entries_{0};
+  std::atomic<int> first_error_{0};
   std::atomic<uint64_t> clients_kept_{0};
+  std::atomic<uint64_t> requests_passed_{0};
   AsyncEvent ended_;
 };
 

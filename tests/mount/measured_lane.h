@@ -23,22 +23,19 @@ inline Result<std::unique_ptr<Connection>> MountToMeasure(const std::string& sou
   return Connection::Mount(std::move(specification));
 }
 
-// Of reactor `number` of `reactors`. `places`: of all of them, for uring. `kind`: uring; or
-// /dev/fuse, where a request wakes "one" or "all".
-inline std::unique_ptr<Transport> MakeTransport(int descriptor, Reactor& reactor, uint32_t number,
-                                                uint32_t reactors, std::string_view kind,
+// Of reactor `number` of `places`. `kind`: uring; or /dev/fuse, where a request wakes "one" or "all".
+inline std::unique_ptr<Transport> MakeTransport(int descriptor, uint16_t number, std::string_view kind,
                                                 const std::shared_ptr<UringPlaces>& places) {
   if (kind != "uring") {
-    return std::make_unique<DevFuseTransport>(descriptor, reactor,
+    return std::make_unique<DevFuseTransport>(descriptor, *places->reactors[number],
                                               kind == "all" ? DevFuseWaking::kAll : DevFuseWaking::kOne);
   }
   UringTransportOptions options;
-  for (uint32_t queue = number; queue < FuseUringQueues(); queue += reactors) {
+  for (size_t queue = number; queue < FuseUringQueues(); queue += places->reactors.size()) {
     options.queues.push_back(static_cast<uint16_t>(queue));
   }
   options.serves_forgets = number == 0;
-  return std::make_unique<UringTransport>(descriptor, reactor, std::move(options), places,
-                                          static_cast<uint16_t>(number));
+  return std::make_unique<UringTransport>(descriptor, std::move(options), places, number);
 }
 
 }  // namespace varve

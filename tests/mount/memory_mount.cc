@@ -95,18 +95,18 @@ int Run(const std::string& directory, int reactors, std::string_view kind) {
     return 1;
   }
   std::vector<Lane> lanes;
-  const auto places = std::make_shared<UringPlaces>();
+  std::vector<Reactor*> of_all;
   for (int i = 0; i < reactors; ++i) {
     Lane lane;
     const int cpu = kind == "one" ? -1 : i;
     lane.thread = *ReactorThread::Start(
         {"reactor-" + std::to_string(i), 0, cpu, {.wide_entries = kind == "uring"}}, clock);
-    places->reactors.push_back(&lane.thread->reactor());
+    of_all.push_back(&lane.thread->reactor());
     lanes.push_back(std::move(lane));
   }
-  for (uint32_t i = 0; i < lanes.size(); ++i) {
-    lanes[i].transport = MakeTransport((*connection)->descriptor(), lanes[i].thread->reactor(), i,
-                                       static_cast<uint32_t>(reactors), kind, places);
+  const auto places = std::make_shared<UringPlaces>(std::move(of_all));
+  for (uint16_t i = 0; i < lanes.size(); ++i) {
+    lanes[i].transport = MakeTransport((*connection)->descriptor(), i, kind, places);
   }
   const std::unique_ptr<ReactorThread> background = *ReactorThread::Start({"background", 10, -1, {}}, clock);
   Executor& first = lanes.front().thread->reactor();

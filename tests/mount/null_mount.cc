@@ -220,17 +220,17 @@ int RunOurs(const std::string& directory, bool uring, int device) {
   const int descriptor = (*connection)->descriptor();
   const auto reactors = std::thread::hardware_concurrency();
   std::vector<Lane> lanes(reactors);
-  const auto places = std::make_shared<UringPlaces>();
+  std::vector<Reactor*> of_all;
   for (unsigned i = 0; i < reactors; ++i) {
     lanes[i].thread = *ReactorThread::Start(
         {"null-" + std::to_string(i), 0, static_cast<int>(i), {.wide_entries = uring}}, clock);
-    places->reactors.push_back(&lanes[i].thread->reactor());
+    of_all.push_back(&lanes[i].thread->reactor());
   }
-  for (unsigned i = 0; i < reactors; ++i) {
+  const auto places = std::make_shared<UringPlaces>(std::move(of_all));
+  for (uint16_t i = 0; i < reactors; ++i) {
     Lane& lane = lanes[i];
-    Reactor& reactor = lane.thread->reactor();
-    lane.transport = MakeTransport(descriptor, reactor, i, reactors, uring ? "uring" : "all", places);
-    lane.sink = std::make_unique<NullSink>(*lane.transport, reactor, device);
+    lane.transport = MakeTransport(descriptor, i, uring ? "uring" : "all", places);
+    lane.sink = std::make_unique<NullSink>(*lane.transport, lane.thread->reactor(), device);
   }
   Lane& first = lanes.front();
   Status status = CallOn(first.thread->reactor(), AnswerInit(descriptor, first));

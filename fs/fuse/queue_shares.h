@@ -1,0 +1,106 @@
+// QueueShares: who answers the requests of a queue that are many at once.
+//
+// The kernel puts a request into the queue of the CPU on which its caller runs, and that CPU's reactor
+// answers it: for one request at a time nothing is faster. A caller with many under way, though, gets all of
+// them answered by the CPU that it needs itself, while the others idle. The kernel lets an answer come from
+// another ring than the request went to, and sends the next request of that entry there. So a reactor with
+// many requests of its own queues passes some on, to one that sleeps, and has done with their entries until
+// few are under way again (docs/design/fuse.md, "Queues that are shared out").
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+namespace varve {
+
+// Reactors are numbered from 0; "home" is the one whose queues a request came by. What is said of the reactor
+// `at` is said on its thread.
+class QueueShares {
+ public:
+  // Those that follow home in number may help it: so many.
+  static constexpr size_t kHelpersMax = 3;
+  // From so many requests under way on a queue is shared out.
+  static constexpr uint32_t kDeep = 8;
+  // A reactor passes on what makes it differ from the other by so many at least.
+  static constexpr uint32_t kMargin = 4;
+  // With no more requests under way, so often in a row, it is worth nobody's help.
+  static constexpr uint32_t kShallow = 3;
+  static constexpr uint32_t kShallowInARow = 16;
+
+  explicit QueueShares(size_t reactors);
+
+  // A request of `home` is being answered at `at`, or has been.
+  void Begin(uint16_t home, uint16_t at) { Add(home, at, 1); }
+  void End(uint16_t home, uint16_t at) { Add(home, at, -1); }
+  // Where a request that has come to `at` is to be answered, before Begin: there or elsewhere.
+  // `sleeps(reactor)`: whether that one has nothing to do.
+  template <typename Sleeps>
+  uint16_t PlaceFor(uint16_t home, uint16_t at, const Sleeps& sleeps);
+
+ private:
+  static constexpr size_t kCacheLineBytes = 64;
+  // Of one home at one reactor, whose thread alone writes it.
+  struct alignas(kCacheLineBytes) Share {
+    std::atomic<uint32_t> under_way{0};
+    uint32_t shallow_in_a_row = 0;
+  };
+
+  // Place 0 is home's own.
+  size_t PlaceOf(uint16_t home, uint16_t at) const {
+    return (at + reactors_ - home) % reactors_;
+  }
+  uint16_t ReactorAt(uint16_t home, size_t place) const {
+    return static_cast<uint16_t>((home + place) % reactors_);
+  }
+  Share& ShareOf(uint16_t home, size_t place) { return shares_[home * places_ + place]; }
+  uint32_t UnderWay(uint16_t home, size_t place) {
+    return ShareOf(home, place).under_way.load(std::memory_order_relaxed);
+  }
+  void Add(uint16_t home, uint16_t at, int32_t more) {
+    std::atomic<uint32_t>& under_way = ShareOf(home, PlaceOf(home, at)).under_way;
+    under_way.store(under_way.load(std::memory_order_relaxed) + static_cast<uint32_t>(more),
+                    std::memory_order_relaxed);
+  }
+
+  const size_t reactors_;
+  // Home and its helpers.
+  const size_t places_;
+  const std::unique_ptr<Share[]> shares_;
+};
+
+template <typename Sleeps>
+uint16_t QueueShares::PlaceFor(uint16_t home, uint16_t at, const Sleeps& sleeps) {
+  const size_t here = PlaceOf(home, at);
+  const uint32_t mine = UnderWay(home, here);
+  if (here == 0 && mine < kMargin) {
+    return at;
+  }
+  uint32_t all = 0;
+  for (size_t place = 0; place < places_; ++place) {
+    all += UnderWay(home, place);
+  }
+  if (here != 0) {
+    Share& share = ShareOf(home, here);
+    share.shallow_in_a_row = all <= kShallow ? share.shallow_in_a_row + 1 : 0;
+    if (share.shallow_in_a_row == kShallowInARow) {
+      share.shallow_in_a_row = 0;
+      return home;
+    }
+  }
+  if (all < kDeep) {
+    return at;
+  }
+  // Home passes on to helpers, and those back to it.
+  const size_t first = here == 0 ? 1 : 0;
+  const size_t end = here == 0 ? places_ : 1;
+  for (size_t place = first; place < end; ++place) {
+    if (mine >= UnderWay(home, place) + kMargin && sleeps(ReactorAt(home, place))) {
+      return ReactorAt(home, place);
+    }
+  }
+  return at;
+}
+
+}  // namespace varve

@@ -1,0 +1,145 @@
+#include "fs/fuse/queue_shares.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <thread>
+
+namespace varve {
+namespace {
+
+constexpr uint16_t kHome = 1;
+constexpr uint16_t kHelper = 0;
+
+bool Always(uint16_t) {
+  return true;
+}
+bool Never(uint16_t) {
+  return false;
+}
+
+class QueueSharesTest : public testing::Test {
+ protected:
+  void BeginMany(uint16_t at, uint32_t count) {
+    for (uint32_t i = 0; i < count; ++i) {
+      shares_.Begin(kHome, at);
+    }
+  }
+  void EndMany(uint16_t at, uint32_t count) {
+    for (uint32_t i = 0; i < count; ++i) {
+      shares_.End(kHome, at);
+    }
+  }
+
+  QueueShares shares_{2};
+};
+
+TEST_F(QueueSharesTest, FewRequestsStayAtHome) {
+  for (uint32_t under_way = 0; under_way < QueueShares::kDeep; ++under_way) {
+    EXPECT_EQ(shares_.PlaceFor(kHome, kHome, Always), kHome) << under_way;
+    shares_.Begin(kHome, kHome);
+  }
+}
+
+TEST_F(QueueSharesTest, ManyArePassedToWhoSleeps) {
+  BeginMany(kHome, QueueShares::kDeep);
+  EXPECT_EQ(shares_.PlaceFor(kHome, kHome, Never), kHome);
+  EXPECT_EQ(shares_.PlaceFor(kHome, kHome, Always), kHelper);
+}
+
+TEST_F(QueueSharesTest, NoMoreArePassedThanMakeThemEqual) {
+  BeginMany(kHome, 16);
+  uint32_t passed = 0;
+  while (shares_.PlaceFor(kHome, kHome, Always) == kHelper) {
+    shares_.Begin(kHome, kHelper);
+    ++passed;
+  }
+  EXPECT_EQ(passed, 16 - QueueShares::kMargin + 1);
+}
+
+TEST_F(QueueSharesTest, AHelperPassesBackWhatIsMoreThanHomeHas) {
+  BeginMany(kHome, 4);
+  BeginMany(kHelper, 7);
+  EXPECT_EQ(shares_.PlaceFor(kHome, kHelper, Always), kHelper);
+  BeginMany(kHelper, 1);
+  EXPECT_EQ(shares_.PlaceFor(kHome, kHelper, Never), kHelper);
+  EXPECT_EQ(shares_.PlaceFor(kHome, kHelper, Always), kHome);
+}
+
+TEST_F(QueueSharesTest, WhatIsFewAgainGoesHomeForGood) {
+  for (uint32_t i = 1; i < QueueShares::kShallowInARow; ++i) {
+    EXPECT_EQ(shares_.PlaceFor(kHome, kHelper, Never), kHelper);
+  }
+  EXPECT_EQ(shares_.PlaceFor(kHome, kHelper, Never), kHome);
+}
+
+TEST_F(QueueSharesTest, AMomentWithFewIsNoEnd) {
+  for (int round = 0; round < 3; ++round) {
+    for (uint32_t i = 1; i < QueueShares::kShallowInARow; ++i) {
+      EXPECT_EQ(shares_.PlaceFor(kHome, kHelper, Never), kHelper);
+    }
+    BeginMany(kHome, QueueShares::kShallow + 1);
+    EXPECT_EQ(shares_.PlaceFor(kHome, kHelper, Never), kHelper);
+    EndMany(kHome, QueueShares::kShallow + 1);
+  }
+}
+
+TEST_F(QueueSharesTest, WhatHasEndedCountsNoMore) {
+  BeginMany(kHome, QueueShares::kDeep);
+  EndMany(kHome, 1);
+  EXPECT_EQ(shares_.PlaceFor(kHome, kHome, Always), kHome);
+}
+
+TEST(QueueShares, OneReactorKeepsEverything) {
+  QueueShares shares(1);
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_EQ(shares.PlaceFor(0, 0, Always), 0);
+    shares.Begin(0, 0);
+  }
+}
+
+TEST(QueueShares, OfManyReactorsTheNextFewHelp) {
+  constexpr uint16_t kReactors = 6;
+  QueueShares shares(kReactors);
+  for (uint16_t home = 0; home < kReactors; ++home) {
+    for (int i = 0; i < 40; ++i) {
+      shares.Begin(home, home);
+    }
+    std::array<bool, kReactors> helps{};
+    for (uint16_t sleeper = 0; sleeper < kReactors; ++sleeper) {
+      const auto sleeps = [sleeper](uint16_t reactor) { return reactor == sleeper; };
+      helps[sleeper] = shares.PlaceFor(home, home, sleeps) == sleeper && sleeper != home;
+    }
+    for (uint16_t other = 0; other < kReactors; ++other) {
+      const size_t behind = (other + kReactors - home) % kReactors;
+      EXPECT_EQ(helps[other], behind >= 1 && behind <= QueueShares::kHelpersMax) << home << ' ' << other;
+    }
+  }
+}
+
+// For ThreadSanitizer; and each thread's own count comes out exactly.
+TEST(QueueShares, EachReactorCountsItsOwn) {
+  QueueShares shares(2);
+  std::array<std::thread, 2> threads;
+  for (uint16_t at = 0; at < 2; ++at) {
+    threads[at] = std::thread([&shares, at] {
+      for (int i = 0; i < 10000; ++i) {
+        shares.Begin(kHome, at);
+        (void)shares.PlaceFor(kHome, at, Always);
+        shares.End(kHome, at);
+      }
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  for (uint32_t i = 1; i < QueueShares::kDeep; ++i) {
+    shares.Begin(kHome, kHome);
+  }
+  EXPECT_EQ(shares.PlaceFor(kHome, kHome, Always), kHome);
+  shares.Begin(kHome, kHome);
+  EXPECT_EQ(shares.PlaceFor(kHome, kHome, Always), kHelper);
+}
+
+}  // namespace
+}  // namespace varve
