@@ -22,12 +22,14 @@ class QueueShares {
   // Those that follow home in number may help it: so many.
   static constexpr size_t kHelpersMax = 3;
   // From so many requests under way on a queue is shared out.
-  static constexpr uint32_t kDeep = 8;
-  // A reactor passes on what makes it differ from the other by so many at least.
-  static constexpr uint32_t kMargin = 4;
-  // With no more requests under way, so often in a row, it is worth nobody's help.
+  static constexpr uint32_t kDeep = 6;
+  // A reactor passes on what it has more than the other, its own and what it helps with, by so many at least.
+  static constexpr uint32_t kMargin = 3;
+  // With no more requests under way a queue is worth nobody's help.
   static constexpr uint32_t kShallow = 3;
-  static constexpr uint32_t kShallowInARow = 16;
+  // What makes requests go elsewhere has to be seen so often in a row: two callers with many requests on two
+  // CPUs are uneven for moments, too.
+  static constexpr uint32_t kInARow = 16;
 
   explicit QueueShares(size_t reactors);
 
@@ -44,13 +46,13 @@ class QueueShares {
   // Of one home at one reactor, whose thread alone writes it.
   struct alignas(kCacheLineBytes) Share {
     std::atomic<uint32_t> under_way{0};
-    uint32_t shallow_in_a_row = 0;
+    // Requests for which the same has been true so far: at home, that a helper has less to do; at a helper,
+    // that few are under way.
+    uint32_t in_a_row = 0;
   };
 
   // Place 0 is home's own.
-  size_t PlaceOf(uint16_t home, uint16_t at) const {
-    return (at + reactors_ - home) % reactors_;
-  }
+  size_t PlaceOf(uint16_t home, uint16_t at) const { return (at + reactors_ - home) % reactors_; }
   uint16_t ReactorAt(uint16_t home, size_t place) const {
     return static_cast<uint16_t>((home + place) % reactors_);
   }
@@ -73,8 +75,10 @@ class QueueShares {
 template <typename Sleeps>
 uint16_t QueueShares::PlaceFor(uint16_t home, uint16_t at, const Sleeps& sleeps) {
   const size_t here = PlaceOf(home, at);
+  Share& share = ShareOf(home, here);
   const uint32_t mine = UnderWay(home, here);
   if (here == 0 && mine < kMargin) {
+    share.in_a_row = 0;
     return at;
   }
   uint32_t all = 0;
@@ -82,24 +86,25 @@ uint16_t QueueShares::PlaceFor(uint16_t home, uint16_t at, const Sleeps& sleeps)
     all += UnderWay(home, place);
   }
   if (here != 0) {
-    Share& share = ShareOf(home, here);
-    share.shallow_in_a_row = all <= kShallow ? share.shallow_in_a_row + 1 : 0;
-    if (share.shallow_in_a_row == kShallowInARow) {
-      share.shallow_in_a_row = 0;
-      return home;
+    share.in_a_row = all <= kShallow ? share.in_a_row + 1 : 0;
+    const bool lends_back = mine + UnderWay(at, 0) >= UnderWay(home, 0) + kMargin && sleeps(home);
+    if (share.in_a_row < kInARow && !(all >= kDeep && lends_back)) {
+      return at;
+    }
+    share.in_a_row = 0;
+    return home;
+  }
+  bool is_uneven = false;
+  for (size_t place = 1; all >= kDeep && place < places_; ++place) {
+    const uint16_t helper = ReactorAt(home, place);
+    if (mine >= UnderWay(home, place) + UnderWay(helper, 0) + kMargin) {
+      is_uneven = true;
+      if (share.in_a_row >= kInARow && sleeps(helper)) {
+        return helper;
+      }
     }
   }
-  if (all < kDeep) {
-    return at;
-  }
-  // Home passes on to helpers, and those back to it.
-  const size_t first = here == 0 ? 1 : 0;
-  const size_t end = here == 0 ? places_ : 1;
-  for (size_t place = first; place < end; ++place) {
-    if (mine >= UnderWay(home, place) + kMargin && sleeps(ReactorAt(home, place))) {
-      return ReactorAt(home, place);
-    }
-  }
+  share.in_a_row = is_uneven ? share.in_a_row + 1 : 0;
   return at;
 }
 

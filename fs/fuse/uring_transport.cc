@@ -24,8 +24,8 @@ namespace {
 constexpr char kModuleParameter[] = "/sys/module/fuse/parameters/enable_uring";
 constexpr char kPossibleCpus[] = "/sys/devices/system/cpu/possible";
 
-// Marks the numbers that these transports give requests: the entry's, and the number of its home. The kernel's
-// own count up from 0.
+// Marks the numbers that these transports give requests: the entry's, and the number of its home. The
+// kernel's own count up from 0.
 constexpr uint64_t kOwnUnique = uint64_t{1} << 63;
 constexpr int kHomeShift = 32;
 constexpr uint64_t kHomeMask = UINT16_MAX;
@@ -210,9 +210,8 @@ void UringTransport::Submit(Entry& entry, fuse_uring::Command command) {
 
 void UringTransport::Receive(Entry& entry) {
   const std::vector<Reactor*>& reactors = places_->reactors;
-  const uint16_t place = places_->shares.PlaceFor(entry.home().number_, number_, [&reactors](uint16_t other) {
-    return reactors[other]->Sleeps();
-  });
+  const uint16_t place = places_->shares.PlaceFor(
+      entry.home().number_, number_, [&reactors](uint16_t other) { return reactors[other]->Sleeps(); });
   if (place == number_) {
     Answer(entry);
     return;

@@ -20,6 +20,17 @@ bool Never(uint16_t) {
 
 class QueueSharesTest : public testing::Test {
  protected:
+  // Where the last of a row of requests goes that all find the same; the others must stay.
+  uint16_t PlaceAfterARow(uint16_t at) {
+    for (uint32_t i = 1; i < QueueShares::kInARow; ++i) {
+      EXPECT_EQ(shares_.PlaceFor(kHome, at, Always), at);
+    }
+    // At home the row has to be over.
+    if (at == kHome) {
+      EXPECT_EQ(shares_.PlaceFor(kHome, at, Always), at);
+    }
+    return shares_.PlaceFor(kHome, at, Always);
+  }
   void BeginMany(uint16_t at, uint32_t count) {
     for (uint32_t i = 0; i < count; ++i) {
       shares_.Begin(kHome, at);
@@ -36,19 +47,40 @@ class QueueSharesTest : public testing::Test {
 
 TEST_F(QueueSharesTest, FewRequestsStayAtHome) {
   for (uint32_t under_way = 0; under_way < QueueShares::kDeep; ++under_way) {
-    EXPECT_EQ(shares_.PlaceFor(kHome, kHome, Always), kHome) << under_way;
+    EXPECT_EQ(PlaceAfterARow(kHome), kHome) << under_way;
     shares_.Begin(kHome, kHome);
   }
 }
 
 TEST_F(QueueSharesTest, ManyArePassedToWhoSleeps) {
   BeginMany(kHome, QueueShares::kDeep);
+  EXPECT_EQ(PlaceAfterARow(kHome), kHelper);
   EXPECT_EQ(shares_.PlaceFor(kHome, kHome, Never), kHome);
   EXPECT_EQ(shares_.PlaceFor(kHome, kHome, Always), kHelper);
 }
 
+TEST_F(QueueSharesTest, UnevenForAMomentIsNotEnough) {
+  for (int round = 0; round < 3; ++round) {
+    BeginMany(kHome, QueueShares::kDeep);
+    for (uint32_t i = 1; i < QueueShares::kInARow; ++i) {
+      EXPECT_EQ(shares_.PlaceFor(kHome, kHome, Always), kHome);
+    }
+    EndMany(kHome, QueueShares::kDeep);
+    EXPECT_EQ(shares_.PlaceFor(kHome, kHome, Always), kHome);
+  }
+}
+
+TEST_F(QueueSharesTest, WhoHasAsManyOfItsOwnIsLeftAlone) {
+  BeginMany(kHome, 8);
+  for (int i = 0; i < 8; ++i) {
+    shares_.Begin(kHelper, kHelper);
+  }
+  EXPECT_EQ(PlaceAfterARow(kHome), kHome);
+}
+
 TEST_F(QueueSharesTest, NoMoreArePassedThanMakeThemEqual) {
   BeginMany(kHome, 16);
+  EXPECT_EQ(PlaceAfterARow(kHome), kHelper);
   uint32_t passed = 0;
   while (shares_.PlaceFor(kHome, kHome, Always) == kHelper) {
     shares_.Begin(kHome, kHelper);
@@ -59,7 +91,7 @@ TEST_F(QueueSharesTest, NoMoreArePassedThanMakeThemEqual) {
 
 TEST_F(QueueSharesTest, AHelperPassesBackWhatIsMoreThanHomeHas) {
   BeginMany(kHome, 4);
-  BeginMany(kHelper, 7);
+  BeginMany(kHelper, 3 + QueueShares::kMargin);
   EXPECT_EQ(shares_.PlaceFor(kHome, kHelper, Always), kHelper);
   BeginMany(kHelper, 1);
   EXPECT_EQ(shares_.PlaceFor(kHome, kHelper, Never), kHelper);
@@ -67,7 +99,7 @@ TEST_F(QueueSharesTest, AHelperPassesBackWhatIsMoreThanHomeHas) {
 }
 
 TEST_F(QueueSharesTest, WhatIsFewAgainGoesHomeForGood) {
-  for (uint32_t i = 1; i < QueueShares::kShallowInARow; ++i) {
+  for (uint32_t i = 1; i < QueueShares::kInARow; ++i) {
     EXPECT_EQ(shares_.PlaceFor(kHome, kHelper, Never), kHelper);
   }
   EXPECT_EQ(shares_.PlaceFor(kHome, kHelper, Never), kHome);
@@ -75,7 +107,7 @@ TEST_F(QueueSharesTest, WhatIsFewAgainGoesHomeForGood) {
 
 TEST_F(QueueSharesTest, AMomentWithFewIsNoEnd) {
   for (int round = 0; round < 3; ++round) {
-    for (uint32_t i = 1; i < QueueShares::kShallowInARow; ++i) {
+    for (uint32_t i = 1; i < QueueShares::kInARow; ++i) {
       EXPECT_EQ(shares_.PlaceFor(kHome, kHelper, Never), kHelper);
     }
     BeginMany(kHome, QueueShares::kShallow + 1);
@@ -87,7 +119,7 @@ TEST_F(QueueSharesTest, AMomentWithFewIsNoEnd) {
 TEST_F(QueueSharesTest, WhatHasEndedCountsNoMore) {
   BeginMany(kHome, QueueShares::kDeep);
   EndMany(kHome, 1);
-  EXPECT_EQ(shares_.PlaceFor(kHome, kHome, Always), kHome);
+  EXPECT_EQ(PlaceAfterARow(kHome), kHome);
 }
 
 TEST(QueueShares, OneReactorKeepsEverything) {
@@ -104,11 +136,15 @@ TEST(QueueShares, OfManyReactorsTheNextFewHelp) {
   for (uint16_t home = 0; home < kReactors; ++home) {
     for (int i = 0; i < 40; ++i) {
       shares.Begin(home, home);
+      (void)shares.PlaceFor(home, home, Never);
     }
     std::array<bool, kReactors> helps{};
     for (uint16_t sleeper = 0; sleeper < kReactors; ++sleeper) {
       const auto sleeps = [sleeper](uint16_t reactor) { return reactor == sleeper; };
       helps[sleeper] = shares.PlaceFor(home, home, sleeps) == sleeper && sleeper != home;
+    }
+    for (int i = 0; i < 40; ++i) {
+      shares.End(home, home);
     }
     for (uint16_t other = 0; other < kReactors; ++other) {
       const size_t behind = (other + kReactors - home) % kReactors;
@@ -136,8 +172,13 @@ TEST(QueueShares, EachReactorCountsItsOwn) {
   for (uint32_t i = 1; i < QueueShares::kDeep; ++i) {
     shares.Begin(kHome, kHome);
   }
-  EXPECT_EQ(shares.PlaceFor(kHome, kHome, Always), kHome);
+  for (uint32_t i = 0; i < 2 * QueueShares::kInARow; ++i) {
+    EXPECT_EQ(shares.PlaceFor(kHome, kHome, Always), kHome);
+  }
   shares.Begin(kHome, kHome);
+  for (uint32_t i = 0; i < QueueShares::kInARow; ++i) {
+    (void)shares.PlaceFor(kHome, kHome, Always);
+  }
   EXPECT_EQ(shares.PlaceFor(kHome, kHome, Always), kHelper);
 }
 
