@@ -44,6 +44,32 @@ for cpu in $(seq 0 $(($(nproc) - 1))); do
 done
 umount_store
 
+step "a deep queue is shared out to an idle reactor, and comes home again"
+passed() { "$varve" stats --json "$mount_point" | python3 -c 'import json, sys; print(json.load(sys.stdin)["fuse"]["requests_passed"])'; }
+if [ "$(nproc)" -gt 1 ] && command -v fio >/dev/null; then
+  mount_store -o transport=uring
+  deep() {
+    (cd "$folder" && taskset -c 0 fio --name=deep --filename="$mount_point/deep" --size=32M --bs=4k --direct=1 --ioengine=libaio \
+      --iodepth=32 --verify=crc32c --verify_fatal=1 --randrepeat=1 --output="$folder/fio.log" "$@") ||
+      { tail -n 40 "$folder/fio.log" >&2; fail "fio $*"; }
+  }
+  deep --rw=randwrite
+  # What memory has is answered one by one; what lies in tables is waited for.
+  umount_store
+  mount_store -o transport=uring
+  for _ in {1..40}; do [ "$(passed)" -eq 0 ] || break; deep --rw=randwrite --verify_only; done
+  [ "$(passed)" -gt 0 ] || fail "no request was passed on"
+  # One request at a time brings its entry home; from then on nothing is passed.
+  absent() { taskset -c 0 python3 -c 'import os, sys
+for i in range(int(sys.argv[3])): os.path.exists("%s/absent-%s-%d" % (sys.argv[1], sys.argv[2], i))' "$mount_point" "$@"; }
+  absent first 500
+  before=$(passed)
+  absent second 2000
+  [ "$(passed)" -eq "$before" ] || fail "requests are passed on that come one at a time: $before, then $(passed)"
+  umount_store
+  check_store
+fi
+
 # A few programs that never rest. What they say is of no interest: the mount goes away under them, and with it the folder
 # in which they write.
 load() {
@@ -58,6 +84,14 @@ load() {
     (while [ -d "$folder" ]; do dd if=/dev/zero of="$place/large-$i" bs=1M count=4 conv=fsync || sleep 0.01; done) >/dev/null 2>&1 &
     users+=($!)
   done
+  # Many requests at once: some of them are then answered by another reactor than their queue's.
+  if command -v fio >/dev/null; then
+    (cd "$folder" && while [ -d "$folder" ]; do
+      fio --name=deep --filename="$place/deep" --size=16M --bs=4k --rw=randrw --direct=1 --ioengine=libaio --iodepth=32 \
+        --time_based --runtime=10 --output=/dev/null || sleep 0.01
+    done) >/dev/null 2>&1 &
+    users+=($!)
+  fi
 }
 end_load() {
   kill "${users[@]}" 2>/dev/null || true
