@@ -8,6 +8,8 @@ namespace {
 
 // After this many versions of one key a search is cheaper than more steps.
 constexpr size_t kStepsBeforeSeek = 8;
+// Behind a turn of sources so many steps are made before the next one may go on alone.
+constexpr uint32_t kStepsTogether = 16;
 // Fewer take a move less time than one read of the device.
 constexpr uint64_t kTombstonesWorthTelling = 256;
 
@@ -19,17 +21,58 @@ Step UserIterator::Wait() {
 }
 
 bool UserIterator::ReadInnerKey(std::string_view& key) {
-  if (!inner_->Valid()) {
-    status_ = inner_->status();
+  if (!source_->Valid()) {
+    status_ = source_->status();
     return false;
   }
-  key = inner_->key();
+  key = source_->key();
   if (key.size() < kTrailerBytes ||
       static_cast<uint8_t>(KindOf(key)) > static_cast<uint8_t>(RecordKind::kValue)) {
     status_ = Corruption("a record of a kind that this version does not know");
     return false;
   }
   return true;
+}
+
+Step UserIterator::SeekInner(std::string_view internal_key) {
+  source_ = inner_.get();
+  until_ = upper_;
+  const Step step = inner_->Seek(internal_key);
+  if (step == Step::kDone) {
+    GoOnAlone();
+  }
+  return step;
+}
+
+Step UserIterator::MoveForward() {
+  const Step step = source_->Next();
+  if (step == Step::kDone && source_ == inner_.get() && ++together_ == kStepsTogether) {
+    GoOnAlone();
+  }
+  return step;
+}
+
+void UserIterator::GoOnAlone() {
+  together_ = 0;
+  until_ = upper_;
+  if (inner_->Valid()) {
+    source_ = &inner_->Foremost(until_);
+  }
+}
+
+void UserIterator::GoOnTogether() {
+  if (source_ != inner_.get()) {
+    inner_->TakeBack();
+    source_ = inner_.get();
+  }
+  together_ = 0;
+  until_ = upper_;
+}
+
+bool UserIterator::LeaveSource() {
+  const bool has_left = source_ != inner_.get();
+  GoOnTogether();
+  return has_left;
 }
 
 Step UserIterator::Seek(std::string_view key) {
@@ -39,7 +82,7 @@ Step UserIterator::Seek(std::string_view key) {
   valid_ = false;
   status_ = OkStatus();
   const std::string_view from = std::max(key, std::string_view(lower_));
-  if (inner_->Seek(SeekKey(from, snapshot_)) == Step::kNeedsIo) {
+  if (SeekInner(SeekKey(from, snapshot_)) == Step::kNeedsIo) {
     return Wait();
   }
   return FindForward();
@@ -54,6 +97,7 @@ Step UserIterator::SeekForPrev(std::string_view key) {
   // Upper is exclusive: what sorts before all its versions.
   const bool beyond = !upper_.empty() && key >= upper_;
   const std::string target = beyond ? SeekKey(upper_, kSequenceNumberMax) : LastKeyOf(key);
+  source_ = inner_.get();
   if (inner_->SeekForPrev(target) == Step::kNeedsIo) {
     return Wait();
   }
@@ -67,13 +111,13 @@ Step UserIterator::Next() {
   if (backward_) {
     // key_ is the key that was shown, and inner_ stands before its versions.
     backward_ = false;
-    if (inner_->Seek(LastKeyOf(key_)) == Step::kNeedsIo) {
+    if (SeekInner(LastKeyOf(key_)) == Step::kNeedsIo) {
       return Wait();
     }
     return FindForward();
   }
-  key_.assign(UserKeyOf(inner_->key()));
-  if (inner_->Next() == Step::kNeedsIo) {
+  key_.assign(UserKeyOf(source_->key()));
+  if (MoveForward() == Step::kNeedsIo) {
     return Wait();
   }
   return FindForward();
@@ -85,7 +129,8 @@ Step UserIterator::Prev() {
   if (!backward_) {
     backward_ = true;
     has_bound_ = true;
-    bound_.assign(UserKeyOf(inner_->key()));
+    bound_.assign(UserKeyOf(source_->key()));
+    GoOnTogether();
     if (inner_->Prev() == Step::kNeedsIo) {
       return Wait();
     }
@@ -98,20 +143,28 @@ Step UserIterator::Prev() {
 
 Task<void> UserIterator::Load() {
   while (waiting_) {
-    co_await inner_->Load();
+    co_await source_->Load();
     waiting_ = false;
     if (backward_) {
       (void)FindBackward();
     } else {
+      if (source_ == inner_.get()) {
+        GoOnAlone();
+      }
       (void)FindForward();
     }
   }
 }
 
 Step UserIterator::FindForward() {
-  for (std::string_view key; ReadInnerKey(key);) {
-    const std::string_view user_key = UserKeyOf(key);
-    if (!upper_.empty() && user_key >= upper_) {
+  while (true) {
+    std::string_view key;
+    const bool is_read = ReadInnerKey(key);
+    const std::string_view user_key = is_read ? UserKeyOf(key) : key;
+    if (!is_read || (!until_.empty() && user_key >= until_)) {
+      if (status_.ok() && LeaveSource()) {
+        continue;
+      }
       return EndForward();
     }
     const int order = user_key.compare(skip_ ? key_ : lower_);
@@ -138,12 +191,11 @@ Step UserIterator::FindForward() {
     }
     const bool seek = skip_ && skipped_ == kStepsBeforeSeek;
     skipped_ += seek ? 1 : 0;
-    const Step step = seek ? inner_->Seek(LastKeyOf(key_)) : inner_->Next();
+    const Step step = seek ? SeekInner(LastKeyOf(key_)) : MoveForward();
     if (step == Step::kNeedsIo) {
       return Wait();
     }
   }
-  return EndForward();
 }
 
 Step UserIterator::EndForward() {

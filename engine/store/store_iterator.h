@@ -23,7 +23,7 @@ class TombstoneObserver {
 };
 
 // Used by one coroutine at a time. How it stands between two moves:
-// forward, `inner_` is on the entry that is shown; backward, `inner_` is on the last entry before the
+// forward, `source_` is on the entry that is shown; backward, `inner_` is on the last entry before the
 // versions of the key that is shown (or at an end), and key and value are copies, because the newest visible
 // version is known only after all older ones have been passed.
 class UserIterator final : public StoreIterator {
@@ -39,7 +39,8 @@ class UserIterator final : public StoreIterator {
         snapshot_(snapshot),
         lower_(lower),
         upper_(upper),
-        observer_(observer) {}
+        observer_(observer),
+        source_(inner_.get()) {}
 
   Step Seek(std::string_view key) override;
   Step SeekForPrev(std::string_view key) override;
@@ -49,13 +50,13 @@ class UserIterator final : public StoreIterator {
 
   bool Valid() const override { return valid_; }
   std::string_view key() const override {
-    return backward_ ? std::string_view(key_) : UserKeyOf(inner_->key());
+    return backward_ ? std::string_view(key_) : UserKeyOf(source_->key());
   }
-  std::string_view value() const override { return backward_ ? std::string_view(value_) : inner_->value(); }
+  std::string_view value() const override { return backward_ ? std::string_view(value_) : source_->value(); }
   Status status() const override { return status_; }
 
  private:
-  // Go on, from wherever inner_ stands, until a key can be shown, an end is reached or a block is missing:
+  // Go on, from wherever source_ stands, until a key can be shown, an end is reached or a block is missing:
   // all that they need to know is in the members, so after a Load they are simply called again.
   Step FindForward();
   Step FindBackward();
@@ -64,7 +65,16 @@ class UserIterator final : public StoreIterator {
   // Keys come in order, each once, and within the bounds, whatever tables from a device hold: or the walk
   // ends here.
   Step FailOutOfOrder();
-  // What inner_ stands on. False, and the walk is over, when it failed or met bytes that are no internal key.
+  // Forward.
+  Step SeekInner(std::string_view internal_key);
+  Step MoveForward();
+  // Moves go on by the source that has what comes next, or by inner_ again.
+  void GoOnAlone();
+  void GoOnTogether();
+  // Where source_ has come to its end: whether inner_ goes on.
+  bool LeaveSource();
+  // What source_ stands on. False, and the walk is over, when it failed or met bytes that are no internal
+  // key.
   bool ReadInnerKey(std::string_view& key);
   // Whether the record of this internal key, which the snapshot sees, says that its key is not there.
   bool IsDeletion(std::string_view key) const {
@@ -82,6 +92,12 @@ class UserIterator final : public StoreIterator {
   const std::string upper_;
   TombstoneObserver* const observer_;
 
+  // What is moved: inner_; or, forward, one of its sources, up to a user key (InternalIterator::Foremost).
+  InternalIterator* source_;
+  // That key or upper_, whichever comes first; empty: neither is there.
+  std::string_view until_;
+  // Moves since the source was left: those who take turns are better walked together.
+  uint32_t together_ = 0;
   bool valid_ = false;
   bool waiting_ = false;
   bool backward_ = false;

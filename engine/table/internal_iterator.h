@@ -36,6 +36,14 @@ class InternalIterator {
   // Completes the move that answered kNeedsIo.
   virtual Task<void> Load() = 0;
 
+  // Who walks on may do so on the one source that has all that comes next, without the layers in between: it
+  // stands where this stands, and has every key whose user key lies before `until`, which this makes smaller
+  // where others have some from there on (empty: there are no others; valid until TakeBack or a seek).
+  // Forward only. Precondition: Valid().
+  virtual InternalIterator& Foremost(std::string_view& /*until*/) { return *this; }
+  // The source has moved, and so has this: called before anything else of this but a seek.
+  virtual void TakeBack() {}
+
   virtual bool Valid() const = 0;
   // Precondition of the next two: Valid().
   virtual std::string_view key() const = 0;

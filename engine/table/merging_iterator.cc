@@ -59,6 +59,21 @@ class MergingIterator final : public InternalIterator {
     Settle();
   }
 
+  InternalIterator& Foremost(std::string_view& until) override {
+    if (heap_.size() > 1) {
+      const std::string_view next = heap_[Second()]->key;
+      if (next.size() < kTrailerBytes) {
+        return *this;  // whoever comes to it says that it is no key
+      }
+      until = until.empty() ? UserKeyOf(next) : std::min(until, UserKeyOf(next));
+    }
+    return heap_.front()->iterator->Foremost(until);
+  }
+  void TakeBack() override {
+    heap_.front()->iterator->TakeBack();
+    SettleTop();
+  }
+
   bool Valid() const override { return !heap_.empty(); }
   std::string_view key() const override { return heap_.front()->key; }
   std::string_view value() const override { return heap_.front()->iterator->value(); }
@@ -194,14 +209,19 @@ class MergingIterator final : public InternalIterator {
     return below + 1 < heap_.size() && ComesAfter(heap_[below], heap_[below + 1]) ? below + 1 : below;
   }
 
-  // Precondition: there are two at least.
-  void Sink() {
-    Child* const moving = heap_.front();
+  // The place of the one that comes after the top. Precondition: there are two at least.
+  size_t Second() {
     if (second_ == 0) {
       second_ = FirstBelow(0);
     }
+    return second_;
+  }
+
+  // Precondition: there are two at least.
+  void Sink() {
+    Child* const moving = heap_.front();
     size_t at = 0;
-    for (size_t below = second_; below != 0 && ComesAfter(moving, heap_[below]);) {
+    for (size_t below = Second(); below != 0 && ComesAfter(moving, heap_[below]);) {
       heap_[at] = heap_[below];
       at = below;
       below = 2 * at + 1 < heap_.size() ? FirstBelow(at) : 0;

@@ -80,5 +80,52 @@ TEST(MergingIterator, ChildrenThatStandBehindTheEndAreLeftOut) {
   }
 }
 
+TEST(MergingIterator, TheForemostHasWhatComesBeforeTheOthers) {
+  TableFixture fixture;
+  Entries one;
+  Entries other;
+  for (uint64_t i = 0; i < 10; ++i) {
+    one[InternalKeyOf(NumberedKey(i), i + 1)] = "one";
+    other[InternalKeyOf(NumberedKey(i + 5), i + 100)] = "other";
+  }
+  const TableView first = fixture.Build(one, SegmentOptions{}, 1);
+  const TableView second = fixture.Build(other, SegmentOptions{}, 2);
+  const std::unique_ptr<InternalIterator> merged = Merge(fixture, first, second);
+  fixture.Finish(*merged, merged->Seek(SeekKey(NumberedKey(2), kSequenceNumberMax)));
+  std::string_view until;
+  InternalIterator& foremost = merged->Foremost(until);
+  EXPECT_NE(&foremost, merged.get());
+  EXPECT_EQ(until, NumberedKey(5));
+  EXPECT_EQ(foremost.key(), merged->key());
+  // An end that comes sooner stays.
+  const std::string sooner = NumberedKey(4);
+  until = sooner;
+  merged->Foremost(until);
+  EXPECT_EQ(until, sooner);
+  for (uint64_t i = 3; i < 6; ++i) {
+    fixture.Finish(foremost, foremost.Next());
+    EXPECT_EQ(UserKeyOf(foremost.key()), NumberedKey(i));
+  }
+  merged->TakeBack();
+  // Of the two versions the newer one comes first, which is the other's.
+  ASSERT_TRUE(merged->Valid());
+  EXPECT_EQ(merged->value(), "other");
+  fixture.Finish(*merged, merged->Next());
+  EXPECT_EQ(merged->value(), "one");
+  // The end of the first leaves the other alone.
+  fixture.Finish(*merged, merged->Seek(SeekKey(NumberedKey(10), kSequenceNumberMax)));
+  until = {};
+  InternalIterator& last = merged->Foremost(until);
+  EXPECT_TRUE(until.empty());
+  uint64_t left = 0;
+  for (; last.Valid(); fixture.Finish(last, last.Next())) {
+    ++left;
+  }
+  EXPECT_EQ(left, 5U);
+  merged->TakeBack();
+  EXPECT_FALSE(merged->Valid());
+  EXPECT_TRUE(merged->status().ok());
+}
+
 }  // namespace
 }  // namespace varve
