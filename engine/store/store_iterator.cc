@@ -36,7 +36,7 @@ bool UserIterator::ReadInnerKey(std::string_view& key) {
 
 Step UserIterator::SeekInner(std::string_view internal_key) {
   source_ = inner_.get();
-  until_ = upper_;
+  until_ = End();
   const Step step = inner_->Seek(internal_key);
   if (step == Step::kDone) {
     GoOnAlone();
@@ -54,7 +54,7 @@ Step UserIterator::MoveForward() {
 
 void UserIterator::GoOnAlone() {
   together_ = 0;
-  until_ = upper_;
+  until_ = End();
   if (inner_->Valid()) {
     source_ = &inner_->Foremost(until_);
   }
@@ -66,7 +66,7 @@ void UserIterator::GoOnTogether() {
     source_ = inner_.get();
   }
   together_ = 0;
-  until_ = upper_;
+  until_ = End();
 }
 
 bool UserIterator::LeaveSource() {
@@ -161,7 +161,7 @@ Step UserIterator::FindForward() {
     std::string_view key;
     const bool is_read = ReadInnerKey(key);
     const std::string_view user_key = is_read ? UserKeyOf(key) : key;
-    if (!is_read || (!until_.empty() && user_key >= until_)) {
+    if (!is_read || (until_ && user_key >= *until_)) {
       if (status_.ok() && LeaveSource()) {
         continue;
       }

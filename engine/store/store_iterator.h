@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -68,6 +69,10 @@ class UserIterator final : public StoreIterator {
   // Forward.
   Step SeekInner(std::string_view internal_key);
   Step MoveForward();
+  // Where the walk ends.
+  std::optional<std::string_view> End() const {
+    return upper_.empty() ? std::nullopt : std::optional<std::string_view>(upper_);
+  }
   // Moves go on by the source that has what comes next, or by inner_ again.
   void GoOnAlone();
   void GoOnTogether();
@@ -94,8 +99,8 @@ class UserIterator final : public StoreIterator {
 
   // What is moved: inner_; or, forward, one of its sources, up to a user key (InternalIterator::Foremost).
   InternalIterator* source_;
-  // That key or upper_, whichever comes first; empty: neither is there.
-  std::string_view until_;
+  // That key or upper_, whichever comes first; nullopt: neither is there.
+  std::optional<std::string_view> until_;
   // Moves since the source was left: those who take turns are better walked together.
   uint32_t together_ = 0;
   bool valid_ = false;

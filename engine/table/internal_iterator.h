@@ -8,6 +8,7 @@
 // merged: no two writes share a sequence number.
 #pragma once
 
+#include <optional>
 #include <string_view>
 
 #include "engine/base/result.h"
@@ -38,9 +39,9 @@ class InternalIterator {
 
   // Who walks on may do so on the one source that has all that comes next, without the layers in between: it
   // stands where this stands, and has every key whose user key lies before `until`, which this makes smaller
-  // where others have some from there on (empty: there are no others; valid until TakeBack or a seek).
+  // where others have some from there on (nullopt: there is no end; valid until TakeBack or a seek).
   // Forward only. Precondition: Valid().
-  virtual InternalIterator& Foremost(std::string_view& /*until*/) { return *this; }
+  virtual InternalIterator& Foremost(std::optional<std::string_view>& /*until*/) { return *this; }
   // The source has moved, and so has this: called before anything else of this but a seek.
   virtual void TakeBack() {}
 

@@ -59,13 +59,13 @@ class MergingIterator final : public InternalIterator {
     Settle();
   }
 
-  InternalIterator& Foremost(std::string_view& until) override {
+  InternalIterator& Foremost(std::optional<std::string_view>& until) override {
     if (heap_.size() > 1) {
       const std::string_view next = heap_[Second()]->key;
       if (next.size() < kTrailerBytes) {
         return *this;  // whoever comes to it says that it is no key
       }
-      until = until.empty() ? UserKeyOf(next) : std::min(until, UserKeyOf(next));
+      until = until ? std::min(*until, UserKeyOf(next)) : UserKeyOf(next);
     }
     return heap_.front()->iterator->Foremost(until);
   }

@@ -92,7 +92,7 @@ TEST(MergingIterator, TheForemostHasWhatComesBeforeTheOthers) {
   const TableView second = fixture.Build(other, SegmentOptions{}, 2);
   const std::unique_ptr<InternalIterator> merged = Merge(fixture, first, second);
   fixture.Finish(*merged, merged->Seek(SeekKey(NumberedKey(2), kSequenceNumberMax)));
-  std::string_view until;
+  std::optional<std::string_view> until;
   InternalIterator& foremost = merged->Foremost(until);
   EXPECT_NE(&foremost, merged.get());
   EXPECT_EQ(until, NumberedKey(5));
@@ -114,9 +114,9 @@ TEST(MergingIterator, TheForemostHasWhatComesBeforeTheOthers) {
   EXPECT_EQ(merged->value(), "one");
   // The end of the first leaves the other alone.
   fixture.Finish(*merged, merged->Seek(SeekKey(NumberedKey(10), kSequenceNumberMax)));
-  until = {};
+  until.reset();
   InternalIterator& last = merged->Foremost(until);
-  EXPECT_TRUE(until.empty());
+  EXPECT_FALSE(until);
   uint64_t left = 0;
   for (; last.Valid(); fixture.Finish(last, last.Next())) {
     ++left;
@@ -125,6 +125,25 @@ TEST(MergingIterator, TheForemostHasWhatComesBeforeTheOthers) {
   merged->TakeBack();
   EXPECT_FALSE(merged->Valid());
   EXPECT_TRUE(merged->status().ok());
+}
+
+// A user key may be empty: no key lies before it, and it is no missing end.
+TEST(MergingIterator, NothingComesBeforeAnEmptyKey) {
+  TableFixture fixture;
+  Entries one;
+  Entries other;
+  one[InternalKeyOf("", 7)] = "newer";
+  one[InternalKeyOf("b", 1)] = "one";
+  other[InternalKeyOf("", 2)] = "older";
+  other[InternalKeyOf("a", 3)] = "other";
+  const TableView first = fixture.Build(one, SegmentOptions{}, 1);
+  const TableView second = fixture.Build(other, SegmentOptions{}, 2);
+  const std::unique_ptr<InternalIterator> merged = Merge(fixture, first, second);
+  fixture.Finish(*merged, merged->SeekToFirst());
+  std::optional<std::string_view> until;
+  merged->Foremost(until);
+  ASSERT_TRUE(until);
+  EXPECT_TRUE(until->empty());
 }
 
 }  // namespace
