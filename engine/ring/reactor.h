@@ -87,8 +87,8 @@ class IoAwaiter final : public Completion {
   int32_t result_ = 0;
 };
 
-// Post(), Stop(), Sleeps(), turns(): any thread. Everything else: the thread that runs it, which must be the same for every
-// Run(). Not to be carried across fork().
+// Post(), Stop(), Sleeps(), turns(): any thread. Everything else: the thread that runs it, which must be the
+// same for every Run(). Not to be carried across fork().
 class Reactor final : public Executor {
  public:
   // `clock` must outlive it. Error kDeviceError: the kernel gives no ring (too old, or forbidden by

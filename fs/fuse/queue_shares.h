@@ -51,10 +51,13 @@ class QueueShares {
     uint32_t in_a_row = 0;
   };
 
-  // Place 0 is home's own.
-  size_t PlaceOf(uint16_t home, uint16_t at) const { return (at + reactors_ - home) % reactors_; }
+  // Place 0 is home's own. No division: each request asks.
+  size_t PlaceOf(uint16_t home, uint16_t at) const {
+    return at >= home ? size_t{at} - home : at + reactors_ - home;
+  }
   uint16_t ReactorAt(uint16_t home, size_t place) const {
-    return static_cast<uint16_t>((home + place) % reactors_);
+    const size_t reactor = home + place;
+    return static_cast<uint16_t>(reactor < reactors_ ? reactor : reactor - reactors_);
   }
   Share& ShareOf(uint16_t home, size_t place) { return shares_[home * places_ + place]; }
   uint32_t UnderWay(uint16_t home, size_t place) {
