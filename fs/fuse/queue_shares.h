@@ -36,10 +36,11 @@ class QueueShares {
   // A request of `home` is being answered at `at`, or has been.
   void Begin(uint16_t home, uint16_t at) { Add(home, at, 1); }
   void End(uint16_t home, uint16_t at) { Add(home, at, -1); }
-  // Where a request that has come to `at` is to be answered, before Begin: there or elsewhere.
-  // `sleeps(reactor)`: whether that one has nothing to do.
+  // Where a request that has come to `at` is to be answered, before Begin: there or elsewhere. `may_move`: it
+  // is one that others do not wait for, such as those that take turns to write a file do. `sleeps(reactor)`:
+  // whether that one has nothing to do.
   template <typename Sleeps>
-  uint16_t PlaceFor(uint16_t home, uint16_t at, const Sleeps& sleeps);
+  uint16_t PlaceFor(uint16_t home, uint16_t at, bool may_move, const Sleeps& sleeps);
 
  private:
   static constexpr size_t kCacheLineBytes = 64;
@@ -76,13 +77,13 @@ class QueueShares {
 };
 
 template <typename Sleeps>
-uint16_t QueueShares::PlaceFor(uint16_t home, uint16_t at, const Sleeps& sleeps) {
+uint16_t QueueShares::PlaceFor(uint16_t home, uint16_t at, bool may_move, const Sleeps& sleeps) {
   const size_t here = PlaceOf(home, at);
   Share& share = ShareOf(home, here);
   const uint32_t mine = UnderWay(home, here);
-  if (here == 0 && mine < kMargin) {
+  if (!may_move || (here == 0 && mine < kMargin)) {
     share.in_a_row = 0;
-    return at;
+    return home;
   }
   uint32_t all = 0;
   for (size_t place = 0; place < places_; ++place) {

@@ -65,6 +65,12 @@ class UringTransport::Entry final : public Completion {
   uint64_t commit_id() const { return commit_id_; }
   bool holds_request() const { return holds_request_; }
 
+  // Of the request that has come.
+  uint32_t opcode() const {
+    fuse_in_header in;
+    std::memcpy(&in, header_.in_out, sizeof(in));
+    return in.opcode;
+  }
   // The request as one piece; its number is this entry's. Empty when the kernel's lengths make no sense.
   std::span<char> TakeRequest() {
     fuse_in_header in;
@@ -210,8 +216,9 @@ void UringTransport::Submit(Entry& entry, fuse_uring::Command command) {
 
 void UringTransport::Receive(Entry& entry) {
   const std::vector<Reactor*>& reactors = places_->reactors;
-  const uint16_t place = places_->shares.PlaceFor(
-      entry.home().number_, number_, [&reactors](uint16_t other) { return reactors[other]->Sleeps(); });
+  const auto sleeps = [&reactors](uint16_t other) { return reactors[other]->Sleeps(); };
+  const uint16_t place =
+      places_->shares.PlaceFor(entry.home().number_, number_, entry.opcode() == FUSE_READ, sleeps);
   if (place == number_) {
     Answer(entry);
     return;

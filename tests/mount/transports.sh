@@ -87,7 +87,7 @@ load() {
   # Many requests at once: some of them are then answered by another reactor than their queue's.
   if command -v fio >/dev/null; then
     (cd "$folder" && while [ -d "$folder" ]; do
-      fio --name=deep --filename="$place/deep" --size=16M --bs=4k --rw=randrw --direct=1 --ioengine=libaio --iodepth=32 \
+      fio --name=deep --filename="$place/deep" --size=16M --bs=4k --rw=randread --direct=1 --ioengine=libaio --iodepth=32 \
         --time_based --runtime=10 --output=/dev/null || sleep 0.01
     done) >/dev/null 2>&1 &
     users+=($!)

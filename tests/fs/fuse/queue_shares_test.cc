@@ -23,13 +23,13 @@ class QueueSharesTest : public testing::Test {
   // Where the last of a row of requests goes that all find the same; the others must stay.
   uint16_t PlaceAfterARow(uint16_t at) {
     for (uint32_t i = 1; i < QueueShares::kInARow; ++i) {
-      EXPECT_EQ(shares_.PlaceFor(kHome, at, Always), at);
+      EXPECT_EQ(shares_.PlaceFor(kHome, at, true, Always), at);
     }
     // At home the row has to be over.
     if (at == kHome) {
-      EXPECT_EQ(shares_.PlaceFor(kHome, at, Always), at);
+      EXPECT_EQ(shares_.PlaceFor(kHome, at, true, Always), at);
     }
-    return shares_.PlaceFor(kHome, at, Always);
+    return shares_.PlaceFor(kHome, at, true, Always);
   }
   void BeginMany(uint16_t at, uint32_t count) {
     for (uint32_t i = 0; i < count; ++i) {
@@ -55,18 +55,18 @@ TEST_F(QueueSharesTest, FewRequestsStayAtHome) {
 TEST_F(QueueSharesTest, ManyArePassedToWhoSleeps) {
   BeginMany(kHome, QueueShares::kDeep);
   EXPECT_EQ(PlaceAfterARow(kHome), kHelper);
-  EXPECT_EQ(shares_.PlaceFor(kHome, kHome, Never), kHome);
-  EXPECT_EQ(shares_.PlaceFor(kHome, kHome, Always), kHelper);
+  EXPECT_EQ(shares_.PlaceFor(kHome, kHome, true, Never), kHome);
+  EXPECT_EQ(shares_.PlaceFor(kHome, kHome, true, Always), kHelper);
 }
 
 TEST_F(QueueSharesTest, UnevenForAMomentIsNotEnough) {
   for (int round = 0; round < 3; ++round) {
     BeginMany(kHome, QueueShares::kDeep);
     for (uint32_t i = 1; i < QueueShares::kInARow; ++i) {
-      EXPECT_EQ(shares_.PlaceFor(kHome, kHome, Always), kHome);
+      EXPECT_EQ(shares_.PlaceFor(kHome, kHome, true, Always), kHome);
     }
     EndMany(kHome, QueueShares::kDeep);
-    EXPECT_EQ(shares_.PlaceFor(kHome, kHome, Always), kHome);
+    EXPECT_EQ(shares_.PlaceFor(kHome, kHome, true, Always), kHome);
   }
 }
 
@@ -78,11 +78,23 @@ TEST_F(QueueSharesTest, WhoHasAsManyOfItsOwnIsLeftAlone) {
   EXPECT_EQ(PlaceAfterARow(kHome), kHome);
 }
 
+TEST_F(QueueSharesTest, WhatMayNotMoveIsAnsweredAtHome) {
+  BeginMany(kHome, 16);
+  for (uint32_t i = 0; i < 2 * QueueShares::kInARow; ++i) {
+    EXPECT_EQ(shares_.PlaceFor(kHome, kHome, false, Always), kHome);
+  }
+  EXPECT_EQ(shares_.PlaceFor(kHome, kHelper, false, Always), kHome);
+  // Nor does anything move between such ones.
+  for (uint32_t i = 0; i < 4 * QueueShares::kInARow; ++i) {
+    EXPECT_EQ(shares_.PlaceFor(kHome, kHome, i % QueueShares::kInARow != 0, Always), kHome);
+  }
+}
+
 TEST_F(QueueSharesTest, NoMoreArePassedThanMakeThemEqual) {
   BeginMany(kHome, 16);
   EXPECT_EQ(PlaceAfterARow(kHome), kHelper);
   uint32_t passed = 0;
-  while (shares_.PlaceFor(kHome, kHome, Always) == kHelper) {
+  while (shares_.PlaceFor(kHome, kHome, true, Always) == kHelper) {
     shares_.Begin(kHome, kHelper);
     ++passed;
   }
@@ -92,26 +104,26 @@ TEST_F(QueueSharesTest, NoMoreArePassedThanMakeThemEqual) {
 TEST_F(QueueSharesTest, AHelperPassesBackWhatIsMoreThanHomeHas) {
   BeginMany(kHome, 4);
   BeginMany(kHelper, 3 + QueueShares::kMargin);
-  EXPECT_EQ(shares_.PlaceFor(kHome, kHelper, Always), kHelper);
+  EXPECT_EQ(shares_.PlaceFor(kHome, kHelper, true, Always), kHelper);
   BeginMany(kHelper, 1);
-  EXPECT_EQ(shares_.PlaceFor(kHome, kHelper, Never), kHelper);
-  EXPECT_EQ(shares_.PlaceFor(kHome, kHelper, Always), kHome);
+  EXPECT_EQ(shares_.PlaceFor(kHome, kHelper, true, Never), kHelper);
+  EXPECT_EQ(shares_.PlaceFor(kHome, kHelper, true, Always), kHome);
 }
 
 TEST_F(QueueSharesTest, WhatIsFewAgainGoesHomeForGood) {
   for (uint32_t i = 1; i < QueueShares::kInARow; ++i) {
-    EXPECT_EQ(shares_.PlaceFor(kHome, kHelper, Never), kHelper);
+    EXPECT_EQ(shares_.PlaceFor(kHome, kHelper, true, Never), kHelper);
   }
-  EXPECT_EQ(shares_.PlaceFor(kHome, kHelper, Never), kHome);
+  EXPECT_EQ(shares_.PlaceFor(kHome, kHelper, true, Never), kHome);
 }
 
 TEST_F(QueueSharesTest, AMomentWithFewIsNoEnd) {
   for (int round = 0; round < 3; ++round) {
     for (uint32_t i = 1; i < QueueShares::kInARow; ++i) {
-      EXPECT_EQ(shares_.PlaceFor(kHome, kHelper, Never), kHelper);
+      EXPECT_EQ(shares_.PlaceFor(kHome, kHelper, true, Never), kHelper);
     }
     BeginMany(kHome, QueueShares::kShallow + 1);
-    EXPECT_EQ(shares_.PlaceFor(kHome, kHelper, Never), kHelper);
+    EXPECT_EQ(shares_.PlaceFor(kHome, kHelper, true, Never), kHelper);
     EndMany(kHome, QueueShares::kShallow + 1);
   }
 }
@@ -125,7 +137,7 @@ TEST_F(QueueSharesTest, WhatHasEndedCountsNoMore) {
 TEST(QueueShares, OneReactorKeepsEverything) {
   QueueShares shares(1);
   for (int i = 0; i < 100; ++i) {
-    EXPECT_EQ(shares.PlaceFor(0, 0, Always), 0);
+    EXPECT_EQ(shares.PlaceFor(0, 0, true, Always), 0);
     shares.Begin(0, 0);
   }
 }
@@ -136,12 +148,12 @@ TEST(QueueShares, OfManyReactorsTheNextFewHelp) {
   for (uint16_t home = 0; home < kReactors; ++home) {
     for (int i = 0; i < 40; ++i) {
       shares.Begin(home, home);
-      (void)shares.PlaceFor(home, home, Never);
+      (void)shares.PlaceFor(home, home, true, Never);
     }
     std::array<bool, kReactors> helps{};
     for (uint16_t sleeper = 0; sleeper < kReactors; ++sleeper) {
       const auto sleeps = [sleeper](uint16_t reactor) { return reactor == sleeper; };
-      helps[sleeper] = shares.PlaceFor(home, home, sleeps) == sleeper && sleeper != home;
+      helps[sleeper] = shares.PlaceFor(home, home, true, sleeps) == sleeper && sleeper != home;
     }
     for (int i = 0; i < 40; ++i) {
       shares.End(home, home);
@@ -161,7 +173,7 @@ TEST(QueueShares, EachReactorCountsItsOwn) {
     threads[at] = std::thread([&shares, at] {
       for (int i = 0; i < 10000; ++i) {
         shares.Begin(kHome, at);
-        (void)shares.PlaceFor(kHome, at, Always);
+        (void)shares.PlaceFor(kHome, at, true, Always);
         shares.End(kHome, at);
       }
     });
@@ -173,13 +185,13 @@ TEST(QueueShares, EachReactorCountsItsOwn) {
     shares.Begin(kHome, kHome);
   }
   for (uint32_t i = 0; i < 2 * QueueShares::kInARow; ++i) {
-    EXPECT_EQ(shares.PlaceFor(kHome, kHome, Always), kHome);
+    EXPECT_EQ(shares.PlaceFor(kHome, kHome, true, Always), kHome);
   }
   shares.Begin(kHome, kHome);
   for (uint32_t i = 0; i < QueueShares::kInARow; ++i) {
-    (void)shares.PlaceFor(kHome, kHome, Always);
+    (void)shares.PlaceFor(kHome, kHome, true, Always);
   }
-  EXPECT_EQ(shares.PlaceFor(kHome, kHome, Always), kHelper);
+  EXPECT_EQ(shares.PlaceFor(kHome, kHome, true, Always), kHelper);
 }
 
 }  // namespace
