@@ -40,14 +40,11 @@ struct FinalAwaiter {
   void await_resume() const noexcept {}
 };
 
-struct PromiseBase {
+struct PromiseBase : ShortLived {
   std::coroutine_handle<> continuation;
   // handle.done() would read what another thread may be writing while this coroutine is away on Switch();
   // this is only touched on the thread where it began, because it ends there too.
   bool finished = false;
-
-  static void* operator new(size_t bytes) { return AllocateFrame(bytes); }
-  static void operator delete(void* frame, size_t bytes) { FreeFrame(frame, bytes); }
 
   std::suspend_always initial_suspend() const noexcept { return {}; }
   FinalAwaiter final_suspend() const noexcept { return {}; }

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "engine/ring/frame_pool.h"
 #include "engine/store/read_path.h"
 #include "engine/store/store_iterator.h"
 
@@ -93,7 +94,7 @@ class KeptKey {
 
 }  // namespace
 
-class StoreImpl::UnfinishedPointRead final : public Store::UnfinishedGet {
+class StoreImpl::UnfinishedPointRead final : public Store::UnfinishedGet, public ShortLived {
  public:
   UnfinishedPointRead(StoreImpl& store, std::string_view key, PointRead read, CacheFill fill,
                       HotCounters::Line& counters)

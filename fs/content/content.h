@@ -21,6 +21,7 @@
 
 #include "engine/base/result.h"
 #include "engine/base/units.h"
+#include "engine/ring/frame_pool.h"
 #include "engine/ring/task.h"
 #include "engine/store/store.h"
 #include "fs/namespace/inode.h"
@@ -46,7 +47,7 @@ struct StaleChunks {
 
 // A read that has to go on with reads of the device, as Store::UnfinishedGet does: it answers as of its
 // beginning.
-class UnfinishedRead {
+class UnfinishedRead : public ShortLived {
  public:
   // Once. The object, and the memory that the read fills, must outlive the Task.
   Task<Result<size_t>> Finish();

@@ -251,7 +251,7 @@ class RequestCost : public testing::Test {
 
   static constexpr size_t kPayload = 64 * kKiB;
   static constexpr uint64_t kAskedBefore = 20;
-  static constexpr uint64_t kAllocationsOfAMiss = 4;
+  static constexpr uint64_t kAllocationsOfAMiss = 2;
   static constexpr uint64_t kAllocationsOfAListing = 400;
   static constexpr uint64_t kAllocationsOfAFirstListing = 4000;
   static constexpr uint64_t kAllocationsOfAMaking = 14;
