@@ -50,11 +50,8 @@ PassedNames::Place PassMemory::Nearest(uint64_t passed) const {
                     : PassedNames::Place{known, std::string(listing_->Name(known - 1))};
 }
 
-void PassMemory::Note(const DirectoryEntry& entry, uint64_t ordinal) {
+void PassMemory::NoteName(const DirectoryEntry& entry, uint64_t ordinal) {
   if (is_known() || ordinal != end()) {
-    return;
-  }
-  if (listing_ != nullptr && listing_->Append(entry)) {
     return;
   }
   StopRecording();

@@ -28,7 +28,13 @@ class PassMemory {
   PassedNames::Place Nearest(uint64_t passed) const;
 
   // An entry was shown. What is shown again, or has something before it that never was, is no news.
-  void Note(const DirectoryEntry& entry, uint64_t ordinal);
+  void Note(const DirectoryEntry& entry, uint64_t ordinal) {
+    if (listing_ != nullptr && !listing_->is_complete() && ordinal == listing_->size() &&
+        listing_->Append(entry)) [[likely]] {
+      return;
+    }
+    NoteName(entry, ordinal);
+  }
   // An entry was passed over without having been shown: to find a place that is not remembered. No listing
   // comes of this pass.
   void NoteUnshown(std::string_view name, uint64_t ordinal);
@@ -42,6 +48,8 @@ class PassMemory {
   const std::shared_ptr<Listing>& listing() const { return listing_; }
 
  private:
+  // Of one that no listing took.
+  void NoteName(const DirectoryEntry& entry, uint64_t ordinal);
   void StopRecording();
 
   bool is_known() const { return listing_ != nullptr && listing_->is_complete(); }

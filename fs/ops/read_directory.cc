@@ -61,9 +61,7 @@ class PassSink final : public DirectorySink {
   PassSink(DirectoryStream& stream, DirectorySink& into) : stream_(stream), into_(into) {}
 
   bool Add(const DirectoryEntry& entry) override {
-    DirectoryEntry shown = entry;
-    shown.next_offset += stream_.offset_base();
-    if (!into_.Add(shown)) {
+    if (stream_.offset_base() == 0 ? !into_.Add(entry) : !AddMoved(entry)) {
       return false;
     }
     if (entry.next_offset > kDots) {
@@ -73,6 +71,11 @@ class PassSink final : public DirectorySink {
   }
 
  private:
+  bool AddMoved(DirectoryEntry entry) {
+    entry.next_offset += stream_.offset_base();
+    return into_.Add(entry);
+  }
+
   DirectoryStream& stream_;
   DirectorySink& into_;
 };
