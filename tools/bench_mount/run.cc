@@ -26,7 +26,7 @@ using std::chrono::steady_clock;
 
 // What the kernel still has to free of the mount before (names and files, after a grace period of RCU) is
 // freed by then, and no time of the next phase: a listing of 5 ms behind 20,000 lookups took 7.
-constexpr std::chrono::milliseconds kBetweenMounts(300);
+constexpr std::chrono::milliseconds kBetweenMounts(100);
 
 double SecondsSince(steady_clock::time_point begin) {
   return std::chrono::duration<double>(steady_clock::now() - begin).count();
