@@ -36,7 +36,6 @@ bool UserIterator::ReadInnerKey(std::string_view& key) {
 
 Step UserIterator::SeekInner(std::string_view internal_key) {
   source_ = inner_.get();
-  until_ = End();
   const Step step = inner_->Seek(internal_key);
   if (step == Step::kDone) {
     GoOnAlone();

@@ -5,7 +5,9 @@ command -v python3 >/dev/null || skip "needs python3"
 
 make_device loop512 512M
 "$varve" mkfs "$device" >/dev/null
-transport() { python3 -c 'import json, sys; print(json.load(sys.stdin)["fuse"]["transport"])' < <("$varve" stats "$mount_point" --json); }
+of_fuse() { "$varve" stats "$mount_point" --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["fuse"][sys.argv[1]])' "$1"; }
+transport() { of_fuse transport; }
+passed() { of_fuse requests_passed; }
 # A view of the kernel's connections that is our own: not every machine mounts one.
 mkdir "$folder/connections"
 mount -t fusectl varve-test "$folder/connections"
@@ -45,7 +47,6 @@ done
 umount_store
 
 step "a deep queue is shared out to an idle reactor, and comes home again"
-passed() { "$varve" stats --json "$mount_point" | python3 -c 'import json, sys; print(json.load(sys.stdin)["fuse"]["requests_passed"])'; }
 if [ "$(nproc)" -gt 1 ] && command -v fio >/dev/null; then
   mount_store -o transport=uring
   deep() {

@@ -253,7 +253,7 @@ class RequestCost : public testing::Test {
   static constexpr uint64_t kAskedBefore = 20;
   static constexpr uint64_t kAllocationsOfAMiss = 2;
   static constexpr uint64_t kAllocationsOfAListing = 400;
-  static constexpr uint64_t kAllocationsOfAFirstListing = 4000;
+  static constexpr uint64_t kAllocationsOfAFirstListing = 200;
   static constexpr uint64_t kAllocationsOfAMaking = 14;
   static constexpr uint64_t kAllocationsOfARename = 12;
   static constexpr uint64_t kAllocationsOfARemoval = 9;
